@@ -12,7 +12,7 @@ use std::time::Instant;
 use proctor_cover::{Choice, Effort, FileReport, Mode, Options, Report, Stop, run, text};
 
 /// The figures of one library.
-struct Card {
+struct Scorecard {
     name: String,
     lines: u64,
     before: f64,
@@ -35,7 +35,7 @@ fn main() {
     println!("{}", heading());
     let mut cards = Vec::new();
     for root in std::env::args().skip(1) {
-        match card(Path::new(&root), seeds, again) {
+        match measure_library(Path::new(&root), seeds, again) {
             Ok(card) => {
                 println!("{}", line(&card));
                 cards.push(card);
@@ -62,7 +62,7 @@ fn cover(root: &Path, again: bool) -> Result<Report, Stop> {
     run(&options, &mut |_| {})
 }
 
-fn card(root: &Path, seeds: u32, again: bool) -> Result<Card, Stop> {
+fn measure_library(root: &Path, seeds: u32, again: bool) -> Result<Scorecard, Stop> {
     let started = Instant::now();
     let report = cover(root, false)?;
     let seconds = started.elapsed().as_secs_f64();
@@ -80,7 +80,7 @@ fn card(root: &Path, seeds: u32, again: bool) -> Result<Card, Stop> {
         let _ = std::fs::remove_dir_all(root.join("tmp"));
         cover(root, true).is_ok() && specs(root) == first
     });
-    Ok(Card {
+    Ok(Scorecard {
         name: root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
         lines: sum(&|file| file.after.lines),
         before: percent(sum(&|file| file.before.taken), branches),
@@ -139,7 +139,7 @@ fn heading() -> String {
     )
 }
 
-fn line(card: &Card) -> String {
+fn line(card: &Scorecard) -> String {
     let same = match card.same {
         Some(true) => "yes",
         Some(false) => "NO",
@@ -162,8 +162,8 @@ fn line(card: &Card) -> String {
     )
 }
 
-fn medians(cards: &[Card]) -> String {
-    let median = |value: &dyn Fn(&Card) -> f64| {
+fn medians(cards: &[Scorecard]) -> String {
+    let median = |value: &dyn Fn(&Scorecard) -> f64| {
         let mut list: Vec<f64> = cards.iter().map(value).collect();
         list.sort_by(f64::total_cmp);
         let middle = list.len() / 2;

@@ -30,7 +30,7 @@ pub fn agent_tools() -> Vec<Tool<CoveredProject>> {
         name: "cover_plan",
         title: "See what cover left open",
         group: Group::Cover,
-        hints: Hints::LOOKS,
+        hints: Hints::READS,
         description: "List the situations for which `proctor cover` found no input: each with the method's source, the decisions on its path, the example's description \
              and its place in the spec. Nothing is run. Write an example for one and give it to cover_submit. Run `proctor cover` in a shell first: it covers what it can by itself.",
     };
@@ -38,7 +38,7 @@ pub fn agent_tools() -> Vec<Tool<CoveredProject>> {
         name: "cover_submit",
         title: "Fill one open situation",
         group: Group::Cover,
-        hints: Hints::RUNS,
+        hints: Hints::RUNS_PROGRAMS,
         description: "Propose the body of one example of cover_plan. It is run in a scratch copy and kept only if it parses, stays within its example, passes under several clocks \
              and orders, takes exactly its path, and fails when a small fault is put into the code. Otherwise it is refused with the reason: change the body and submit again.",
     };

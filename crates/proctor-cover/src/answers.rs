@@ -99,14 +99,14 @@ fn summary(found: &Discovery) -> Value {
 
 /// The answer of a stage that says some of what the metadata hold.
 pub(crate) fn part(metadata: &Metadata, keys: &[&str]) -> Value {
-    json!({ "status": "success", "data": picked(metadata, keys) })
+    json!({ "status": "success", "data": selected_fields(metadata, keys) })
 }
 
 /// The same without the wrapper, as the seed's test architect answers.
-pub(crate) fn flat(metadata: &Metadata, keys: &[&str], agent: &str) -> Value {
+pub(crate) fn unwrapped_answer(metadata: &Metadata, keys: &[&str], agent: &str) -> Value {
     let mut answer = Map::new();
     answer.insert("status".to_owned(), json!("success"));
-    answer.extend(picked(metadata, keys));
+    answer.extend(selected_fields(metadata, keys));
     let marks = metadata.automation.iter().filter(|(key, _)| key.starts_with(agent));
     let marks: Map<String, Value> =
         marks.map(|(key, value)| (key.clone(), value.clone())).collect();
@@ -119,7 +119,7 @@ pub(crate) fn skipped(reason: &str) -> Value {
     json!({ "status": "skip", "skip_reason": reason })
 }
 
-fn picked(metadata: &Metadata, keys: &[&str]) -> Map<String, Value> {
+fn selected_fields(metadata: &Metadata, keys: &[&str]) -> Map<String, Value> {
     let Ok(Value::Object(mut all)) = serde_json::to_value(metadata) else { return Map::new() };
     keys.iter().filter_map(|key| all.remove(*key).map(|value| ((*key).to_owned(), value))).collect()
 }

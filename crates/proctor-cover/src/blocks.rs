@@ -19,11 +19,11 @@ pub(crate) struct Block {
 impl Block {
     /// Whether it was not edited.
     pub(crate) fn is_intact(&self, text: &str) -> bool {
-        text[self.hash.0..self.hash.1] == seal(&text[self.body.0..self.body.1])
+        text[self.hash.0..self.hash.1] == block_hash(&text[self.body.0..self.body.1])
     }
 }
 
-fn seal(body: &str) -> String {
+fn block_hash(body: &str) -> String {
     hash(body.replace("\r\n", "\n").as_bytes())[..12].to_owned()
 }
 
@@ -55,11 +55,11 @@ pub(crate) fn intact(text: &str) -> Vec<String> {
 }
 
 /// The text with the hashes of these blocks made anew, after a change of ours.
-pub(crate) fn sealed(text: &str, ids: &[String]) -> String {
+pub(crate) fn with_new_hashes(text: &str, ids: &[String]) -> String {
     let mut fresh = text.to_owned();
     // From the end, so that places before stay where they are; hashes have one length anyway.
     for block in find(text).iter().rev().filter(|block| ids.contains(&block.id)) {
-        let hash = seal(&text[block.body.0..block.body.1]);
+        let hash = block_hash(&text[block.body.0..block.body.1]);
         fresh.replace_range(block.hash.0..block.hash.1, &hash);
     }
     fresh
@@ -76,7 +76,7 @@ mod tests {
             "x\n  # proctor:begin Cart#add 000000000000\n{body}  # proctor:end Cart#add\ny\n"
         );
         assert!(intact(&text).is_empty());
-        let sealed = sealed(&text, &["Cart#add".to_owned()]);
+        let sealed = with_new_hashes(&text, &["Cart#add".to_owned()]);
         assert_eq!(intact(&sealed), ["Cart#add"]);
         assert!(intact(&sealed.replace("#add\" do", "#add\" do # mine")).is_empty());
         assert_eq!(intact(&sealed.replace('\n', "\r\n")), ["Cart#add"], "line ends do not count");

@@ -17,7 +17,7 @@ pub struct Choice {
     pub instruction: Option<String>,
 }
 
-/// A file of answers, for selection without anybody to ask.
+/// A file of answers, for selection without a terminal.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Answers {
@@ -70,7 +70,7 @@ impl Choice {
 
 /// What a person typed at the prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Typed {
+pub enum PromptAnswer {
     /// Take everything.
     All,
     /// Take nothing.
@@ -83,11 +83,11 @@ pub enum Typed {
 
 /// Reads what was typed: `y`, `n`, numbers and ranges (`1 3-5`), or globs (`Cart#*`).
 #[must_use]
-pub fn typed(line: &str, ids: &[String]) -> Typed {
+pub fn parse_prompt_answer(line: &str, ids: &[String]) -> PromptAnswer {
     let words: Vec<&str> = line.split([' ', ',']).filter(|word| !word.is_empty()).collect();
     match words.as_slice() {
-        [] | ["n" | "N" | "no" | "q" | "cancel"] => return Typed::Cancel,
-        ["y" | "Y" | "yes" | "a" | "all"] => return Typed::All,
+        [] | ["n" | "N" | "no" | "q" | "cancel"] => return PromptAnswer::Cancel,
+        ["y" | "Y" | "yes" | "a" | "all"] => return PromptAnswer::All,
         _ => {}
     }
     let mut chosen = BTreeSet::new();
@@ -102,10 +102,12 @@ pub fn typed(line: &str, ids: &[String]) -> Typed {
             None => chosen.extend((0..ids.len()).filter(|place| matches(word, &ids[*place]))),
         }
         if chosen.len() == before {
-            return Typed::Again(format!("`{word}` matches no method that is not chosen already"));
+            return PromptAnswer::Again(format!(
+                "`{word}` matches no method that is not chosen already"
+            ));
         }
     }
-    Typed::These(chosen.into_iter().map(|place| ids[place].clone()).collect())
+    PromptAnswer::These(chosen.into_iter().map(|place| ids[place].clone()).collect())
 }
 
 fn range(word: &str) -> Option<(usize, usize)> {
@@ -153,14 +155,15 @@ mod tests {
     #[test]
     fn a_person_chooses_by_number_range_or_glob() {
         let ids: Vec<String> = ["A#a", "A#b", "B#a", "B#c"].map(str::to_owned).into();
-        let these =
-            |names: &[&str]| Typed::These(names.iter().map(|name| (*name).to_owned()).collect());
-        assert_eq!(typed("y\n".trim(), &ids), Typed::All);
-        assert_eq!(typed("", &ids), Typed::Cancel);
-        assert_eq!(typed("1, 3-4", &ids), these(&["A#a", "B#a", "B#c"]));
-        assert_eq!(typed("B#*", &ids), these(&["B#a", "B#c"]));
-        assert!(matches!(typed("C#*", &ids), Typed::Again(_)));
-        assert!(matches!(typed("9", &ids), Typed::Again(_)));
+        let these = |names: &[&str]| {
+            PromptAnswer::These(names.iter().map(|name| (*name).to_owned()).collect())
+        };
+        assert_eq!(parse_prompt_answer("y\n".trim(), &ids), PromptAnswer::All);
+        assert_eq!(parse_prompt_answer("", &ids), PromptAnswer::Cancel);
+        assert_eq!(parse_prompt_answer("1, 3-4", &ids), these(&["A#a", "B#a", "B#c"]));
+        assert_eq!(parse_prompt_answer("B#*", &ids), these(&["B#a", "B#c"]));
+        assert!(matches!(parse_prompt_answer("C#*", &ids), PromptAnswer::Again(_)));
+        assert!(matches!(parse_prompt_answer("9", &ids), PromptAnswer::Again(_)));
     }
 
     #[test]

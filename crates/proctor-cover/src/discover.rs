@@ -307,13 +307,13 @@ fn method_mode(old: &FileFacts, class: &ClassFacts, method: &MethodFacts) -> &'s
     if before != method.digest {
         return "modified";
     }
-    let absorbed = absorbed(class, method);
+    let absorbed = reached_private_methods(class, method);
     let changed = absorbed.iter().any(|name| find(old_class, name) != find(class, name));
     if changed { "modified" } else { "unchanged" }
 }
 
 /// Private methods that a method reaches.
-fn absorbed(class: &ClassFacts, method: &MethodFacts) -> BTreeSet<String> {
+fn reached_private_methods(class: &ClassFacts, method: &MethodFacts) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut open: Vec<&MethodFacts> = vec![method];
     while let Some(next) = open.pop() {
@@ -356,7 +356,7 @@ fn order(discovery: &mut Discovery) {
                 if !target.methods.iter().any(|one| one.method_id == id && one.selected) {
                     continue;
                 }
-                let inner = absorbed(class, method);
+                let inner = reached_private_methods(class, method);
                 let used = class
                     .methods
                     .iter()

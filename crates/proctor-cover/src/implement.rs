@@ -6,11 +6,14 @@ use std::io;
 
 use proctor_ruby::spec::{ExampleBody, MethodPlan, SpecPlan, merge};
 
-use crate::observation::{Observation, Workshop, base_of};
-use crate::project::{SourceFile, Way};
+use crate::observation::{Observation, ProjectCopies, first_probe_of};
+use crate::project::{LoadMethod, SourceFile};
 use crate::sandbox::Sandbox;
 use crate::select::{choose, plan};
-use crate::verify::{self, CIRCUMSTANCES, Circumstances, Round, Spot, other_orders};
+use crate::verify::{
+    self, ExampleLocation, RUN_CONDITIONS, RunConditions, VerificationRun,
+    conditions_in_other_orders,
+};
 
 /// A spec file as it came out.
 #[derive(Debug, Clone, Default)]
@@ -44,7 +47,7 @@ pub struct Task<'a> {
     /// The source.
     pub file: &'a SourceFile,
     /// How it is loaded.
-    pub way: &'a Way,
+    pub way: &'a LoadMethod,
     /// Path of the spec.
     pub spec: String,
     /// The spec as it is now.
@@ -52,13 +55,13 @@ pub struct Task<'a> {
 }
 
 /// How often specs are verified at most, and for how many of these times what was dropped may be replaced by something else.
-const ROUNDS: usize = 16;
-const REPLACED: usize = 6;
+const MAX_ROUNDS: usize = 16;
+const REPLACING_ROUNDS: usize = 6;
 
 /// Writes the specs of files into the clean copy and verifies them together with those that were written before, until
 /// everything that is left holds: under other clocks and zones, then in more orders and each file alone.
 pub fn implement(
-    workshop: &Workshop,
+    workshop: &ProjectCopies,
     sandbox: &Sandbox,
     tasks: &[Task<'_>],
     observation: &Observation,
@@ -70,9 +73,9 @@ pub fn implement(
     for draft in &mut drafts {
         draft.write(workshop, selected)?;
     }
-    let place = Place { workshop, sandbox, earlier };
+    let place = VerificationSite { workshop, sandbox, earlier };
     let mut calm = false;
-    for round in 0..ROUNDS {
+    for round in 0..MAX_ROUNDS {
         if !place.verify(&mut drafts, calm)? {
             if calm {
                 break;
@@ -82,7 +85,7 @@ pub fn implement(
         }
         calm = false;
         for draft in &mut drafts {
-            draft.closing |= round >= REPLACED;
+            draft.closing |= round >= REPLACING_ROUNDS;
         }
         for draft in drafts.iter_mut().filter(|draft| draft.changed) {
             draft.write(workshop, selected)?;
@@ -92,15 +95,15 @@ pub fn implement(
 }
 
 /// Where drafts are verified, and with which specs of earlier waves.
-struct Place<'a> {
-    workshop: &'a Workshop,
+struct VerificationSite<'a> {
+    workshop: &'a ProjectCopies,
     sandbox: &'a Sandbox,
     earlier: &'a [String],
 }
 
-impl Place<'_> {
-    fn run(&self, rounds: &[Round], halve: bool) -> io::Result<verify::RepeatedRuns> {
-        let Workshop { programs, clean, .. } = self.workshop;
+impl VerificationSite<'_> {
+    fn run(&self, rounds: &[VerificationRun], halve: bool) -> io::Result<verify::RepeatedRuns> {
+        let ProjectCopies { programs, clean, .. } = self.workshop;
         verify::run(self.sandbox, programs, clean, rounds, halve)
     }
 
@@ -111,35 +114,37 @@ impl Place<'_> {
             return Ok(false);
         }
         let all: Vec<String> = self.earlier.iter().chain(&own).cloned().collect();
-        let mut rounds: Vec<Round> = if calm {
-            other_orders().map(|how| Round::new(&all, how)).collect()
+        let mut rounds: Vec<VerificationRun> = if calm {
+            conditions_in_other_orders().map(|how| VerificationRun::new(&all, how)).collect()
         } else {
-            CIRCUMSTANCES.iter().map(|how| Round::new(&all, *how)).collect()
+            RUN_CONDITIONS.iter().map(|how| VerificationRun::new(&all, *how)).collect()
         };
         if calm && all.len() > 1 {
             rounds.extend(
-                own.iter().map(|spec| Round::new(std::slice::from_ref(spec), CIRCUMSTANCES[0])),
+                own.iter().map(|spec| {
+                    VerificationRun::new(std::slice::from_ref(spec), RUN_CONDITIONS[0])
+                }),
             );
         }
         let verdict = self.run(&rounds, true)?;
         if verdict.error().is_some() {
-            return self.withdraw_drafts_that_do_not_load(drafts);
+            return self.withdraw_unloadable_drafts(drafts);
         }
-        let failing_spots = failing_spots(drafts, &verdict);
+        let failing_examples = failing_examples(drafts, &verdict);
         let mut bad = false;
         for draft in drafts.iter_mut() {
-            draft.reject(&failing_spots);
+            draft.reject(&failing_examples);
             bad |= draft.changed;
         }
         Ok(bad)
     }
 
     /// Something does not load: each draft alone tells which; then one after the other together with those that do.
-    fn withdraw_drafts_that_do_not_load(&self, drafts: &mut [Draft<'_>]) -> io::Result<bool> {
-        let how: Circumstances = CIRCUMSTANCES[0];
+    fn withdraw_unloadable_drafts(&self, drafts: &mut [Draft<'_>]) -> io::Result<bool> {
+        let how: RunConditions = RUN_CONDITIONS[0];
         let own = specs_of(drafts);
-        let rounds: Vec<Round> =
-            own.iter().map(|spec| Round::new(std::slice::from_ref(spec), how)).collect();
+        let rounds: Vec<VerificationRun> =
+            own.iter().map(|spec| VerificationRun::new(std::slice::from_ref(spec), how)).collect();
         let alone = self.run(&rounds, false)?;
         let mut good: Vec<String> = self.earlier.to_vec();
         let open = drafts.iter_mut().filter(|draft| draft.result.error.is_none());
@@ -149,7 +154,7 @@ impl Place<'_> {
             if error.is_none() {
                 let mut together = good.clone();
                 together.push(draft.result.spec.clone());
-                let verdict = self.run(&[Round::new(&together, how)], false)?;
+                let verdict = self.run(&[VerificationRun::new(&together, how)], false)?;
                 error = verdict.error().map(str::to_owned);
             }
             match error {
@@ -170,10 +175,13 @@ fn specs_of(drafts: &[Draft<'_>]) -> Vec<String> {
 }
 
 /// The examples that must go: those that fail by themselves, and those of ours that make others fail.
-fn failing_spots(drafts: &[Draft<'_>], verdict: &verify::RepeatedRuns) -> BTreeSet<Spot> {
-    let is_ours = |spot: &Spot| drafts.iter().any(|draft| draft.unit_at(spot).is_some());
+fn failing_examples(
+    drafts: &[Draft<'_>],
+    verdict: &verify::RepeatedRuns,
+) -> BTreeSet<ExampleLocation> {
+    let is_ours = |spot: &ExampleLocation| drafts.iter().any(|draft| draft.unit_at(spot).is_some());
     let mut found = verdict.failed.clone();
-    let mut disturbers: BTreeSet<Spot> = BTreeSet::new();
+    let mut disturbers: BTreeSet<ExampleLocation> = BTreeSet::new();
     for (victim, disturber) in &verdict.disturbed {
         if is_ours(disturber) {
             found.remove(victim);
@@ -211,7 +219,7 @@ impl<'a> Draft<'a> {
         };
         Self {
             task,
-            mine: only(observation, &own),
+            mine: observation_of_methods(observation, &own),
             rejected: BTreeSet::new(),
             chosen: BTreeSet::new(),
             lines: BTreeMap::new(),
@@ -222,7 +230,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    fn write(&mut self, workshop: &Workshop, selected: &BTreeSet<String>) -> io::Result<()> {
+    fn write(&mut self, workshop: &ProjectCopies, selected: &BTreeSet<String>) -> io::Result<()> {
         self.changed = false;
         let path = workshop.clean.join(&self.task.spec);
         if let Some(folder) = path.parent() {
@@ -233,8 +241,13 @@ impl<'a> Draft<'a> {
             choice.units = self.chosen.difference(&self.rejected).copied().collect();
         }
         self.chosen = choice.units.iter().copied().collect();
-        let mut classes =
-            plan(&self.task.file.facts, base_of(self.task.index), &self.mine, &choice, selected);
+        let mut classes = plan(
+            &self.task.file.facts,
+            first_probe_of(self.task.index),
+            &self.mine,
+            &choice,
+            selected,
+        );
         let says_something = |method: &MethodPlan| {
             method.contexts.iter().any(|context| !context.examples.is_empty())
         };
@@ -271,7 +284,7 @@ impl<'a> Draft<'a> {
     }
 
     /// The observed unit behind an example, if it is one of ours.
-    fn unit_at(&self, (spec, line): &Spot) -> Option<(usize, usize)> {
+    fn unit_at(&self, (spec, line): &ExampleLocation) -> Option<(usize, usize)> {
         if *spec != self.result.spec {
             return None;
         }
@@ -280,15 +293,16 @@ impl<'a> Draft<'a> {
     }
 
     /// Drops these examples.
-    fn reject(&mut self, spots: &BTreeSet<Spot>) {
-        let bad: Vec<(usize, usize)> = spots.iter().filter_map(|spot| self.unit_at(spot)).collect();
+    fn reject(&mut self, locations: &BTreeSet<ExampleLocation>) {
+        let bad: Vec<(usize, usize)> =
+            locations.iter().filter_map(|spot| self.unit_at(spot)).collect();
         self.changed = !bad.is_empty();
         self.result.dropped += bad.len();
         self.rejected.extend(bad);
     }
 
     /// Puts the copy back to what it was.
-    fn withdraw(&self, workshop: &Workshop) -> io::Result<()> {
+    fn withdraw(&self, workshop: &ProjectCopies) -> io::Result<()> {
         let path = workshop.clean.join(&self.task.spec);
         match &self.task.existing {
             Some(text) => fs::write(path, text),
@@ -298,7 +312,7 @@ impl<'a> Draft<'a> {
 }
 
 /// The part of an observation that concerns some methods.
-fn only(observation: &Observation, methods: &BTreeSet<String>) -> Observation {
+fn observation_of_methods(observation: &Observation, methods: &BTreeSet<String>) -> Observation {
     let cases: Vec<_> =
         observation.cases.iter().filter(|case| methods.contains(&case.method)).cloned().collect();
     let numbers: BTreeSet<usize> = cases.iter().map(|case| case.number).collect();

@@ -18,11 +18,11 @@ pub(crate) fn isolate(metadata: &mut Metadata, is_library: bool) {
         })
         .collect();
     for (method, loc) in metadata.methods.iter_mut().zip(sizes) {
-        method.test_config = Some(decide(method, loc, &zone, &source, is_library));
+        method.test_config = Some(choose_isolation(method, loc, &zone, &source, is_library));
     }
 }
 
-fn decide(
+fn choose_isolation(
     method: &MethodEntry,
     loc: u32,
     zone: &str,

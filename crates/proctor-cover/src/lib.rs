@@ -36,7 +36,7 @@ mod verify;
 mod waves;
 
 pub use agent_tools::{CoveredProject, agent_tools};
-pub use choice::{Answers, Choice, Typed, typed};
+pub use choice::{Answers, Choice, PromptAnswer, parse_prompt_answer};
 pub use discover::{Discovery, Mode, Target, discover};
 pub use factories::{Factories, Factory, Proposal};
 pub use fill::{
@@ -47,13 +47,14 @@ pub use implement::{Task, Written, implement};
 pub use metadata::{KeptAnswer, Metadata, MetadataError, STAGES, VERSION, slug};
 pub use network::{NetworkIsolation, RubyProgramError};
 pub use observation::{
-    Case, Effort, Fault, LoadError, Observation, Sight, Workshop, faults, find_ways, observe,
+    CallOutcome, Case, Effort, Fault, LoadError, Observation, ProjectCopies, faults,
+    find_load_methods, observe,
 };
 pub use pipeline::{
-    Ending, FileReport, Helpers, MethodReport, Options, Report, SpecFailure, SpecRun, SpecRunner,
-    Step, run, run_with,
+    FileReport, Helpers, MethodReport, Options, Report, SpecFailure, SpecRun, SpecRunner,
+    StageOutcome, Step, run, run_with,
 };
-pub use project::{Layout, Project, SourceFile, Way};
+pub use project::{Layout, LoadMethod, Project, SourceFile};
 pub use report::{Totals, answers_yaml, html, json, text, totals, yaml};
 pub use review::{Covered, Measured, measure};
 pub use sandbox::{Finished, Sandbox};

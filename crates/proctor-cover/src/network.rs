@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::sandbox::first_that_works;
+use crate::sandbox::first_working_command;
 
 /// The command with which the kernel lets this user cut off the network.
 #[derive(Debug, Clone, Default)]
@@ -27,7 +27,7 @@ impl NetworkIsolation {
     #[must_use]
     pub fn detect() -> Self {
         let commands = [&["unshare", "--net"][..], &["unshare", "--map-root-user", "--net"]];
-        Self { wrapper: first_that_works(&commands) }
+        Self { wrapper: first_working_command(&commands) }
     }
 
     /// `ruby`, or a program beside the scratch copy `root` that starts it without network.

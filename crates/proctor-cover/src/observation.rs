@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use proctor_ruby::spec::Keep;
 use proctor_ruby::{
-    ClassFacts, Harvest, MethodFacts, Mutant, Scope, Visibility, harvest, harvest_usage,
-    instrument, mutants,
+    ClassFacts, FoundLiterals, MethodFacts, Mutant, Scope, Visibility, collect_literals,
+    collect_usage_literals, instrument, mutants,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::project::{Project, SourceFile, Way, constant_index};
+use crate::project::{LoadMethod, Project, SourceFile, constant_index};
 use crate::sandbox::Sandbox;
 use crate::scratch;
 
@@ -42,9 +42,9 @@ impl Default for Effort {
     }
 }
 
-/// Something seen of a call.
+/// An observed result of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sight {
+pub struct CallOutcome {
     /// return, listing, raise, state, argument, output, yield, call
     pub kind: String,
     /// RSpec matcher.
@@ -80,7 +80,7 @@ pub struct Case {
     /// Probe answers: twice the probe, plus one for yes.
     pub seen: Vec<u64>,
     /// What was seen.
-    pub observations: Vec<Sight>,
+    pub observations: Vec<CallOutcome>,
     /// Which of them are the same every time.
     #[serde(default)]
     pub stable: Vec<usize>,
@@ -129,7 +129,7 @@ pub struct Observation {
 }
 
 /// Prepared copies of a project.
-pub struct Workshop {
+pub struct ProjectCopies {
     /// Everything lies here.
     pub folder: tempfile::TempDir,
     /// The Ruby programs.
@@ -140,7 +140,7 @@ pub struct Workshop {
     pub clean: PathBuf,
 }
 
-impl Workshop {
+impl ProjectCopies {
     /// Copies a project twice.
     pub fn new(project: &Project) -> io::Result<Self> {
         let folder = tempfile::Builder::new().prefix("proctor-cover-").tempdir()?;
@@ -163,13 +163,16 @@ impl Workshop {
     /// Puts probes into the targets of the first copy.
     pub fn probe(&self, targets: &[SourceFile]) -> io::Result<()> {
         for (index, file) in targets.iter().enumerate() {
-            fs::write(self.probed.join(&file.path), instrument(&file.bytes, base_of(index)))?;
+            fs::write(
+                self.probed.join(&file.path),
+                instrument(&file.bytes, first_probe_of(index)),
+            )?;
         }
         Ok(())
     }
 }
 
-pub(crate) fn base_of(index: usize) -> u32 {
+pub(crate) fn first_probe_of(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(0).saturating_mul(STRIDE)
 }
 
@@ -186,18 +189,18 @@ pub enum LoadError {
     NoWay,
 }
 
-/// How each file is best loaded, or why it cannot be.
-pub fn find_ways(
+/// The best method to load each file, or the reason why it cannot be loaded.
+pub fn find_load_methods(
     project: &Project,
-    workshop: &Workshop,
+    workshop: &ProjectCopies,
     sandbox: &Sandbox,
     files: &[SourceFile],
     all: &[SourceFile],
-) -> io::Result<Vec<Result<Way, LoadError>>> {
+) -> io::Result<Vec<Result<LoadMethod, LoadError>>> {
     let at = &workshop.clean;
-    let ways: Vec<Vec<Way>> = files
+    let ways: Vec<Vec<LoadMethod>> = files
         .iter()
-        .map(|file| project.ways(&file.path, &project.spec_path(&file.path), at))
+        .map(|file| project.load_methods(&file.path, &project.spec_path(&file.path), at))
         .collect();
     let jobs: Vec<Value> = files
         .iter()
@@ -221,12 +224,17 @@ pub fn find_ways(
         return Ok(files.iter().map(|_| Err(error.clone())).collect());
     };
     let found = files.iter().zip(ways).zip(answers).map(|((file, ways), answers)| {
-        best_way(&ways, &answers, at, &project.spec_path(&file.path))
+        best_load_method(&ways, &answers, at, &project.spec_path(&file.path))
     });
     Ok(found.collect())
 }
 
-fn best_way(ways: &[Way], answers: &[Value], at: &Path, spec: &str) -> Result<Way, LoadError> {
+fn best_load_method(
+    ways: &[LoadMethod],
+    answers: &[Value],
+    at: &Path,
+    spec: &str,
+) -> Result<LoadMethod, LoadError> {
     let complete = |answer: &Value| {
         answer["loaded"] == true && answer["missing"].as_array().is_some_and(Vec::is_empty)
     };
@@ -275,8 +283,8 @@ pub fn faults(targets: &[SourceFile], per_file: usize) -> Vec<Fault> {
                 file: file.path.clone(),
                 line: method.lines.0,
                 def_line: method.lines.0,
-                entry: u64::from(entry) + u64::from(base_of(index)),
-                code: reopened(&file.bytes, class, method, &mutant),
+                entry: u64::from(entry) + u64::from(first_probe_of(index)),
+                code: reopened_class(&file.bytes, class, method, &mutant),
                 original: String::from_utf8_lossy(
                     &file.bytes[mutant.start as usize..mutant.end as usize],
                 )
@@ -296,7 +304,12 @@ pub fn faults(targets: &[SourceFile], per_file: usize) -> Vec<Fault> {
 }
 
 /// The class reopened with the same constant lookup, and the method with its fault.
-fn reopened(bytes: &[u8], class: &ClassFacts, method: &MethodFacts, mutant: &Mutant) -> String {
+fn reopened_class(
+    bytes: &[u8],
+    class: &ClassFacts,
+    method: &MethodFacts,
+    mutant: &Mutant,
+) -> String {
     let text = |from: u32, to: u32| {
         String::from_utf8_lossy(&bytes[from as usize..to as usize]).into_owned()
     };
@@ -322,11 +335,11 @@ fn reopened(bytes: &[u8], class: &ClassFacts, method: &MethodFacts, mutant: &Mut
 #[expect(clippy::too_many_arguments, reason = "everything an observation needs, once")]
 pub fn observe(
     project: &Project,
-    workshop: &Workshop,
+    workshop: &ProjectCopies,
     sandbox: &Sandbox,
     (targets, all): (&[SourceFile], &[SourceFile]),
     selected: &BTreeSet<String>,
-    ways: &[Way],
+    ways: &[LoadMethod],
     faults: &[Fault],
     effort: &Effort,
 ) -> io::Result<Observation> {
@@ -342,7 +355,7 @@ pub fn observe(
     let mut classes = Vec::new();
     for (index, file) in targets.iter().enumerate() {
         classes.extend(file.facts.classes.iter().map(|class| {
-            class_job(class, &file.facts.place_probes, base_of(index), Some(selected))
+            class_job(class, &file.facts.place_probes, first_probe_of(index), Some(selected))
         }));
     }
     for file in all.iter().filter(|file| !target_paths.contains(file.path.as_str())).take(150) {
@@ -361,7 +374,7 @@ pub fn observe(
     let wall = effort.seconds * 6.0 + effort.mutation_seconds + 60.0;
     let job = json!({
         "root": root, "load_paths": absolute(project, root), "requires": requires, "late": [], "classes": classes,
-        "raise_lines": raise_lines, "pool": pool(project, targets, all), "mutants": faults,
+        "raise_lines": raise_lines, "pool": literal_pool(project, targets, all), "mutants": faults,
         "seconds": effort.seconds, "tries": effort.tries, "mutation_seconds": effort.mutation_seconds, "jobs": effort.jobs,
         "memory": effort.memory, "wall": wall,
     });
@@ -388,9 +401,9 @@ pub fn observe(
 }
 
 /// Literals and examples from the targets first, then from the rest of the project and its documentation.
-fn pool(project: &Project, targets: &[SourceFile], all: &[SourceFile]) -> Harvest {
-    let mut pool = Harvest::default();
-    let mut add = |more: Harvest| {
+fn literal_pool(project: &Project, targets: &[SourceFile], all: &[SourceFile]) -> FoundLiterals {
+    let mut pool = FoundLiterals::default();
+    let mut add = |more: FoundLiterals| {
         for (list, found) in [
             (&mut pool.literals, more.literals),
             (&mut pool.patterns, more.patterns),
@@ -404,14 +417,14 @@ fn pool(project: &Project, targets: &[SourceFile], all: &[SourceFile]) -> Harves
         }
     };
     for file in targets.iter().chain(all) {
-        add(harvest(&file.bytes));
+        add(collect_literals(&file.bytes));
     }
-    for path in usages(&project.root) {
+    for path in usage_files(&project.root) {
         // What we wrote ourselves says nothing new, and must not change what a second run finds.
         if let Ok(text) = fs::read_to_string(path)
             && !text.contains("proctor:begin")
         {
-            add(harvest_usage(text.as_bytes()));
+            add(collect_usage_literals(text.as_bytes()));
         }
     }
     for name in ["README.md", "README.rdoc", "README"] {
@@ -419,14 +432,14 @@ fn pool(project: &Project, targets: &[SourceFile], all: &[SourceFile]) -> Harves
             // Every line as a comment: what parses is code.
             let commented: String =
                 text.lines().take(2000).map(|line| format!("# {line}\n")).collect();
-            add(harvest(commented.as_bytes()));
+            add(collect_literals(commented.as_bytes()));
         }
     }
     pool
 }
 
 /// Specs and tests that people wrote, sorted: they show how the code is used.
-fn usages(root: &Path) -> Vec<PathBuf> {
+fn usage_files(root: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders: Vec<PathBuf> =
         ["spec", "test", "examples"].iter().map(|name| root.join(name)).collect();

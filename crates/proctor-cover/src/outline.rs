@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::metadata::{CharacteristicEntry, Metadata, MethodEntry, ValueEntry};
 
 /// How many decisions within each other are outlined; a circle of parents would never end.
-const DEEPEST: u32 = 12;
+const MAX_DEPTH: u32 = 12;
 
 /// The structure of the spec, in the seed's form.
 pub(crate) fn outline(metadata: &Metadata) -> Value {
@@ -41,10 +41,10 @@ struct Outline<'a> {
 
 impl Outline<'_> {
     fn contexts(&self, parent: Option<(&str, &str)>, depth: u32) -> Vec<Value> {
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return Vec::new();
         }
-        let here = self.method.characteristics.iter().filter(|one| stands_here(one, parent));
+        let here = self.method.characteristics.iter().filter(|one| belongs_under(one, parent));
         here.flat_map(|one| {
             let mut values: Vec<&ValueEntry> = one.values.iter().collect();
             values.sort_by_key(|value| value.terminal);
@@ -81,7 +81,7 @@ impl Outline<'_> {
 }
 
 /// Whether a characteristic belongs under this value of its parent, or at the top.
-fn stands_here(one: &CharacteristicEntry, parent: Option<(&str, &str)>) -> bool {
+fn belongs_under(one: &CharacteristicEntry, parent: Option<(&str, &str)>) -> bool {
     match (parent, &one.depends_on) {
         (None, None) => true,
         (Some((name, value)), Some(depends_on)) => {

@@ -38,9 +38,9 @@ pub struct SourceFile {
     pub facts: FileFacts,
 }
 
-/// One way of loading a project.
+/// A method of loading a project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Way {
+pub struct LoadMethod {
     /// What is required, as names or absolute paths.
     pub requires: Vec<String>,
     /// Whether missing constants may be looked up in the project.
@@ -51,7 +51,7 @@ pub struct Way {
 }
 
 /// Folders in which no testable code lies.
-const LEFT_OUT: &[&str] = &[
+const SKIPPED_FOLDERS: &[&str] = &[
     "spec",
     "test",
     "tests",
@@ -101,8 +101,10 @@ impl Project {
     #[must_use]
     pub fn is_testable(&self, path: &str) -> bool {
         let file = path.rsplit('/').next().unwrap_or(path);
-        let left_out =
-            path.split('/').next().is_some_and(|first| first != file && LEFT_OUT.contains(&first));
+        let left_out = path
+            .split('/')
+            .next()
+            .is_some_and(|first| first != file && SKIPPED_FOLDERS.contains(&first));
         let is_ruby = Path::new(file).extension().is_some_and(|end| end.eq_ignore_ascii_case("rb"));
         is_ruby
             && !file.ends_with("_spec.rb")
@@ -139,13 +141,13 @@ impl Project {
                 let top = !relative.contains('/');
                 if depth < 24
                     && !name.starts_with('.')
-                    && !(top && LEFT_OUT.contains(&name.as_ref()))
+                    && !(top && SKIPPED_FOLDERS.contains(&name.as_ref()))
                 {
                     self.collect(&path, found, depth + 1);
                 }
             } else if self.is_testable(&relative)
                 && path.is_file()
-                && self.is_own(&path, kind.is_symlink())
+                && self.is_project_file(&path, kind.is_symlink())
             {
                 found.push(relative);
             }
@@ -153,7 +155,7 @@ impl Project {
     }
 
     /// A link is another name for a file that is found under its own, or lies elsewhere and is not ours.
-    fn is_own(&self, path: &Path, is_link: bool) -> bool {
+    fn is_project_file(&self, path: &Path, is_link: bool) -> bool {
         let (Ok(root), Ok(real)) = (self.root.canonicalize(), path.canonicalize()) else {
             return false;
         };
@@ -210,7 +212,7 @@ impl Project {
     }
 
     /// The ways in which a file's classes may be loaded, the best first. `at` is the copy's folder.
-    pub fn ways(&self, file: &str, spec: &str, at: &Path) -> Vec<Way> {
+    pub fn load_methods(&self, file: &str, spec: &str, at: &Path) -> Vec<LoadMethod> {
         let mut ways = Vec::new();
         let absolute = at.join(file).to_string_lossy().into_owned();
         let feature = file.strip_prefix("lib/").and_then(|name| name.strip_suffix(".rb"));
@@ -223,7 +225,7 @@ impl Project {
             if self.root.join(format!("spec/{helper}.rb")).is_file() {
                 let helper_path =
                     at.join(format!("spec/{helper}.rb")).to_string_lossy().into_owned();
-                ways.push(Way {
+                ways.push(LoadMethod {
                     requires: vec!["rspec".to_owned(), helper_path, own.clone()],
                     resolve: false,
                     lines: vec![format!("require \"{helper}\""), own_line.clone()],
@@ -233,19 +235,19 @@ impl Project {
         }
         for entry in self.entries(file) {
             if Some(entry.as_str()) != feature {
-                ways.push(Way {
+                ways.push(LoadMethod {
                     requires: vec![entry.clone(), own.clone()],
                     resolve: false,
                     lines: vec![format!("require \"{entry}\""), own_line.clone()],
                 });
             }
         }
-        ways.push(Way {
+        ways.push(LoadMethod {
             requires: vec![own.clone()],
             resolve: false,
             lines: vec![own_line.clone()],
         });
-        ways.push(Way { requires: vec![own], resolve: true, lines: vec![own_line] });
+        ways.push(LoadMethod { requires: vec![own], resolve: true, lines: vec![own_line] });
         ways
     }
 

@@ -39,7 +39,7 @@ pub struct Finished {
 }
 
 /// How many bytes of each output are kept.
-const OUTPUT: usize = 8 << 20;
+const MAX_OUTPUT_BYTES: usize = 8 << 20;
 /// How long a question about the kernel may take.
 const PROBE_LIMIT: Duration = Duration::from_secs(30);
 
@@ -48,7 +48,7 @@ impl Sandbox {
     pub fn new(ruby: impl Into<PathBuf>) -> Self {
         let isolate = ["unshare", "--net", "--pid", "--fork", "--kill-child"];
         let as_user = ["unshare", "--map-root-user", "--net", "--pid", "--fork", "--kill-child"];
-        let wrapper = first_that_works(&[&isolate[..], &as_user[..]]);
+        let wrapper = first_working_command(&[&isolate[..], &as_user[..]]);
         let ruby = ruby.into();
         let confine = confinement(&ruby).map(Arc::new);
         Self { ruby, wrapper, confine }
@@ -62,7 +62,7 @@ impl Sandbox {
 
     /// What the kernel does not help with, for people.
     #[must_use]
-    pub fn shortcomings(&self) -> Vec<String> {
+    pub fn missing_isolation(&self) -> Vec<String> {
         let mut found = Vec::new();
         if !self.is_isolated() {
             found.push("the kernel allows no namespaces: network and processes are kept off by our guard only".to_owned());
@@ -106,7 +106,7 @@ impl Sandbox {
             .args(confining)
             .args(arguments)
             .folder(folder)
-            .output_limit(OUTPUT)
+            .output_limit(MAX_OUTPUT_BYTES)
             .output();
         match output {
             Ok(output) => Ok(Finished::new(&output, false)),
@@ -128,7 +128,7 @@ impl Finished {
 }
 
 /// The first command under which `true` runs; empty if there is none.
-pub(crate) fn first_that_works(commands: &[&[&str]]) -> Vec<String> {
+pub(crate) fn first_working_command(commands: &[&[&str]]) -> Vec<String> {
     let works = |command: &&&[&str]| {
         ShortCommand::new(command[0], ChildEnvironment::inherited(), PROBE_LIMIT)
             .args(&command[1..])

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// Folders that are not needed to run a library's code.
-const LEFT_OUT: &[&str] = &[
+const SKIPPED_FOLDERS: &[&str] = &[
     ".git",
     ".proctor",
     "node_modules",
@@ -35,7 +35,7 @@ fn copy_folder(root: &Path, from: &Path, to: &Path, depth: u32) -> io::Result<()
         let Ok(real) = path.canonicalize() else { continue };
         if depth > 24
             || !real.starts_with(root)
-            || LEFT_OUT.iter().any(|left_out| name == *left_out)
+            || SKIPPED_FOLDERS.iter().any(|left_out| name == *left_out)
         {
             continue;
         }

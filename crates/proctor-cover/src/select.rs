@@ -7,14 +7,14 @@ use proctor_ruby::spec::{ClassPlan, ContextPlan, ExampleBody, ExamplePlan, Metho
 use proctor_ruby::{Characteristic, FileFacts, MethodFacts};
 use proctor_text::{one_line, truncate_with};
 
-use crate::observation::{Case, Observation, Sight};
+use crate::observation::{CallOutcome, Case, Observation};
 
 /// One possible example: a case and one of its sights.
 type Unit = (usize, usize);
 
 /// What an example is chosen for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum Goal {
+enum ExampleGoal {
     /// A probe's answer.
     Seen(u64),
     /// A fault.
@@ -36,14 +36,14 @@ pub(crate) struct Choice {
 
 /// Chooses greedily, then drops what the others make needless.
 pub(crate) fn choose(observation: &Observation, rejected: &BTreeSet<Unit>) -> Choice {
-    let mut goals: BTreeMap<Unit, BTreeSet<Goal>> = BTreeMap::new();
+    let mut goals: BTreeMap<Unit, BTreeSet<ExampleGoal>> = BTreeMap::new();
     let cases: HashMap<usize, &Case> =
         observation.cases.iter().map(|case| (case.number, case)).collect();
     for case in &observation.cases {
         for index in &case.stable {
             let unit = (case.number, *index);
             if !rejected.contains(&unit) {
-                goals.insert(unit, case.seen.iter().map(|key| Goal::Seen(*key)).collect());
+                goals.insert(unit, case.seen.iter().map(|key| ExampleGoal::Seen(*key)).collect());
             }
         }
     }
@@ -54,22 +54,22 @@ pub(crate) fn choose(observation: &Observation, rejected: &BTreeSet<Unit>) -> Ch
     let mut first_message: HashMap<(&str, &str), usize> = HashMap::new();
     for (unit, goals) in &mut goals {
         let case = cases[&unit.0];
-        goals.insert(Goal::Method(first_case[case.method.as_str()]));
+        goals.insert(ExampleGoal::Method(first_case[case.method.as_str()]));
         if let Some(message) = message_of(&case.observations[unit.1]) {
             let first = *first_message.entry((&case.method, message)).or_insert(case.number);
-            goals.insert(Goal::Message(first));
+            goals.insert(ExampleGoal::Message(first));
         }
     }
     for (fault, kills) in &observation.kills {
         for unit in kills {
             // Accidental failures are kept only for what they reach.
             if let Some(goals) = goals.get_mut(unit).filter(|_| !cases[&unit.0].noise) {
-                goals.insert(Goal::Fault(*fault));
+                goals.insert(ExampleGoal::Fault(*fault));
             }
         }
     }
     // Goals as numbers: the loop below looks at them very often.
-    let numbers: BTreeMap<Goal, usize> = goals
+    let numbers: BTreeMap<ExampleGoal, usize> = goals
         .values()
         .flatten()
         .copied()
@@ -78,12 +78,18 @@ pub(crate) fn choose(observation: &Observation, rejected: &BTreeSet<Unit>) -> Ch
         .enumerate()
         .map(|(number, goal)| (goal, number))
         .collect();
-    let weights: Vec<f64> =
-        numbers.keys().map(|goal| if matches!(goal, Goal::Seen(_)) { 1.0 } else { 1.2 }).collect();
+    let weights: Vec<f64> = numbers
+        .keys()
+        .map(|goal| if matches!(goal, ExampleGoal::Seen(_)) { 1.0 } else { 1.2 })
+        .collect();
     let mut wanted: Vec<(Unit, f64, Vec<usize>)> = goals
         .iter()
         .map(|(unit, goals)| {
-            (*unit, worth(cases[&unit.0], unit.1), goals.iter().map(|goal| numbers[goal]).collect())
+            (
+                *unit,
+                unit_score(cases[&unit.0], unit.1),
+                goals.iter().map(|goal| numbers[goal]).collect(),
+            )
         })
         .collect();
     let mut open = vec![true; numbers.len()];
@@ -113,12 +119,12 @@ pub(crate) fn choose(observation: &Observation, rejected: &BTreeSet<Unit>) -> Ch
 }
 
 /// Receiver and message that a sight expects: `gateway).to have_received(:charge`, without the arguments.
-fn message_of(sight: &Sight) -> Option<&str> {
+fn message_of(sight: &CallOutcome) -> Option<&str> {
     (sight.kind == "call").then(|| sight.matcher.split(").with(").next()).flatten()
 }
 
 /// How welcome a unit is: less for long code and accidental failures.
-fn worth(case: &Case, index: usize) -> f64 {
+fn unit_score(case: &Case, index: usize) -> f64 {
     let matcher = case.observations.get(index).map_or(0, |sight| sight.matcher.len());
     #[expect(clippy::cast_precision_loss, reason = "lengths of code are small")]
     let length = (usize::try_from(case.cost).unwrap_or(usize::MAX).saturating_add(matcher)) as f64;
@@ -229,7 +235,7 @@ fn merge_same(contexts: Vec<ContextPlan>) -> Vec<ContextPlan> {
 }
 
 fn example(case: &Case, index: usize, kills: bool) -> ExamplePlan {
-    let sight: &Sight = &case.observations[index];
+    let sight: &CallOutcome = &case.observations[index];
     ExamplePlan {
         description: sight.words.clone(),
         kills,

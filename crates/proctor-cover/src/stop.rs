@@ -47,10 +47,6 @@ impl Stop {
 
 impl From<std::io::Error> for Stop {
     fn from(error: std::io::Error) -> Self {
-        Self::error(
-            "an operation of the system failed".to_owned(),
-            error.to_string(),
-            "see the details",
-        )
+        Self::error("system error".to_owned(), error.to_string(), "see the details")
     }
 }

@@ -92,6 +92,6 @@ pub(crate) fn constant(node: &Node<'_>) -> Option<String> {
 }
 
 /// Code with its white space evened out, to compare.
-pub(crate) fn evened(code: &str) -> String {
+pub(crate) fn normalize_whitespace(code: &str) -> String {
     code.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -13,15 +13,15 @@ use serde_json::json;
 use crate::sandbox::Sandbox;
 
 /// Spec and line of an example.
-pub(crate) type Spot = (String, u64);
+pub(crate) type ExampleLocation = (String, u64);
 
 /// The results of several runs of the same specs, merged.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct RepeatedRuns {
     /// Examples that failed in at least one run.
-    pub failed: BTreeSet<Spot>,
+    pub failed: BTreeSet<ExampleLocation>,
     /// Among them those that hold alone, each with the example after which it fails.
-    pub disturbed: Vec<(Spot, Spot)>,
+    pub disturbed: Vec<(ExampleLocation, ExampleLocation)>,
     /// How many passed, in the run in which fewest did.
     pub passed: usize,
     /// By run: why nothing could be run.
@@ -37,7 +37,7 @@ impl RepeatedRuns {
 
 /// The circumstances of a run.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Circumstances {
+pub(crate) struct RunConditions {
     /// RSpec's seed.
     pub seed: u32,
     /// Seconds by which the clock is moved.
@@ -48,14 +48,14 @@ pub(crate) struct Circumstances {
 }
 
 /// Different enough to show what depends on time, order or place.
-pub(crate) const CIRCUMSTANCES: &[Circumstances] = &[
-    Circumstances { seed: 1, shift: 0, environment: &[("TZ", "UTC")] },
-    Circumstances {
+pub(crate) const RUN_CONDITIONS: &[RunConditions] = &[
+    RunConditions { seed: 1, shift: 0, environment: &[("TZ", "UTC")] },
+    RunConditions {
         seed: 4242,
         shift: 3_481_217,
         environment: &[("TZ", "Asia/Tokyo"), ("COLUMNS", "41"), ("USER", "somebody")],
     },
-    Circumstances {
+    RunConditions {
         seed: 77,
         shift: 34_560_003,
         environment: &[("TZ", "America/New_York"), ("LINES", "13"), ("LOGNAME", "nobody")],
@@ -63,24 +63,24 @@ pub(crate) const CIRCUMSTANCES: &[Circumstances] = &[
 ];
 
 /// Seeds for once more in other orders, when everything held.
-const OTHER_ORDERS: &[u32] = &[3, 90, 511, 20_011, 8, 1_729, 65_000];
+const OTHER_SEEDS: &[u32] = &[3, 90, 511, 20_011, 8, 1_729, 65_000];
 
 /// The same time and place in other orders.
-pub(crate) fn other_orders() -> impl Iterator<Item = Circumstances> {
-    OTHER_ORDERS.iter().map(|seed| Circumstances { seed: *seed, ..CIRCUMSTANCES[0] })
+pub(crate) fn conditions_in_other_orders() -> impl Iterator<Item = RunConditions> {
+    OTHER_SEEDS.iter().map(|seed| RunConditions { seed: *seed, ..RUN_CONDITIONS[0] })
 }
 
 /// One run: some specs (relative to the root, perhaps with a line) under some circumstances.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Round {
+pub(crate) struct VerificationRun {
     specs: Vec<String>,
     seed: u32,
     shift: u32,
     environment: BTreeMap<&'static str, &'static str>,
 }
 
-impl Round {
-    pub(crate) fn new(specs: &[String], how: Circumstances) -> Self {
+impl VerificationRun {
+    pub(crate) fn new(specs: &[String], how: RunConditions) -> Self {
         let environment = how.environment.iter().copied().collect();
         Self { specs: specs.to_vec(), seed: how.seed, shift: how.shift, environment }
     }
@@ -89,21 +89,21 @@ impl Round {
 /// How long all runs of one verification may take.
 const LIMIT: Duration = Duration::from_mins(10);
 /// How many run at once.
-const AT_ONCE: usize = 2;
+const MAX_PARALLEL_RUNS: usize = 2;
 
 /// Runs specs several times. With `halve`, who disturbs others is looked for.
 pub(crate) fn run(
     sandbox: &Sandbox,
     programs: &Path,
     root: &Path,
-    rounds: &[Round],
+    rounds: &[VerificationRun],
     halve: bool,
 ) -> io::Result<RepeatedRuns> {
     let folder =
         tempfile::Builder::new().prefix("verify-").tempdir_in(root.parent().unwrap_or(root))?;
     let (job, result) = (folder.path().join("job.json"), folder.path().join("result.json"));
     let wanted = json!({
-        "root": root, "folder": folder.path(), "runs": rounds, "halve": halve, "jobs": AT_ONCE,
+        "root": root, "folder": folder.path(), "runs": rounds, "halve": halve, "jobs": MAX_PARALLEL_RUNS,
     });
     fs::write(&job, wanted.to_string())?;
     let arguments = [programs.join("verify.rb").into(), job.into(), result.clone().into()];
@@ -156,7 +156,8 @@ end
         fs::create_dir_all(root.join("spec")).unwrap();
         fs::write(root.join("spec/queue_spec.rb"), SPEC).unwrap();
         let specs = ["spec/queue_spec.rb".to_owned()];
-        let rounds: Vec<Round> = other_orders().map(|how| Round::new(&specs, how)).collect();
+        let rounds: Vec<VerificationRun> =
+            conditions_in_other_orders().map(|how| VerificationRun::new(&specs, how)).collect();
         let verdict = run(&Sandbox::new("ruby"), &programs, &root, &rounds, true).unwrap();
         let at = |line: u64| (specs[0].clone(), line);
         assert_eq!(verdict.error(), None);

@@ -12,10 +12,10 @@ use proctor_record::{LoadError, Loaded, Problem, ProblemKind, ResolveError, RunF
 
 use crate::History;
 use crate::baselines::{BaselineError, baseline, baseline_name};
-use crate::recording::{Recording, Stamp};
+use crate::recording::{Recording, RecordingStamp};
 
-/// How many runs are kept.
-const KEPT: usize = 4;
+/// How many runs are cached.
+const MAX_CACHED_RUNS: usize = 4;
 
 /// Why two sides cannot be compared.
 #[derive(Debug, thiserror::Error)]
@@ -31,7 +31,7 @@ pub enum SideError {
     Recording(#[from] LoadError),
 }
 
-/// A comparison, and what it had to do without.
+/// A comparison, with notes about data that could not be used.
 #[derive(Debug)]
 pub struct Compared {
     /// The comparison.
@@ -46,10 +46,10 @@ pub struct Compared {
 
 /// The most recently used sides of comparisons. Can be shared between threads.
 #[derive(Debug, Default)]
-pub struct ComparisonCache(Mutex<VecDeque<Kept>>);
+pub struct ComparisonCache(Mutex<VecDeque<CachedSide>>);
 
 #[derive(Debug)]
-struct Kept {
+struct CachedSide {
     folder: PathBuf,
     stamp: String,
     side: Arc<Side>,
@@ -64,8 +64,8 @@ impl ComparisonCache {
         after: &str,
         rules: &Rules,
     ) -> Result<Compared, SideError> {
-        let (before_run, before_side) = self.named(store, before)?;
-        let (after_run, after_side) = self.named(store, after)?;
+        let (before_run, before_side) = self.resolve_side(store, before)?;
+        let (after_run, after_side) = self.resolve_side(store, after)?;
         let judged = after_run.as_ref().map(RunFolder::name);
         let fingerprint = after_side.config_fingerprint.as_deref();
         let past = History::open(store)
@@ -81,7 +81,7 @@ impl ComparisonCache {
         Ok(Compared { comparison, before: before_run, after: after_run, without_history })
     }
 
-    fn named(
+    fn resolve_side(
         &self,
         store: &RunStore,
         name: &str,
@@ -94,26 +94,30 @@ impl ComparisonCache {
         Ok((Some(folder), side))
     }
 
-    /// A run reduced, from memory where its recording is as it was.
+    /// A run reduced for comparison; from the cache if its recording has not changed.
     pub fn of(&self, folder: &RunFolder) -> Result<Arc<Side>, LoadError> {
-        if let Some(side) = self.kept(folder, &Stamp::of(folder)) {
+        if let Some(side) = self.cached_side(folder, &RecordingStamp::of(folder)) {
             return Ok(side);
         }
         let recording = Recording::read(folder)?;
         let name = folder.name();
         let side = Arc::new(Side { run_id: Some(name.clone()), ..recording.side(&name) });
-        let stamp = recording.stamp().to_keep();
-        let mut all = self.all();
+        let stamp = recording.stamp().stored_text();
+        let mut all = self.lock_cache();
         all.retain(|kept| kept.folder != folder.path());
-        all.push_back(Kept { folder: folder.path().to_owned(), stamp, side: Arc::clone(&side) });
-        while all.len() > KEPT {
+        all.push_back(CachedSide {
+            folder: folder.path().to_owned(),
+            stamp,
+            side: Arc::clone(&side),
+        });
+        while all.len() > MAX_CACHED_RUNS {
             all.pop_front();
         }
         Ok(side)
     }
 
-    fn kept(&self, folder: &RunFolder, stamp: &Stamp) -> Option<Arc<Side>> {
-        let mut all = self.all();
+    fn cached_side(&self, folder: &RunFolder, stamp: &RecordingStamp) -> Option<Arc<Side>> {
+        let mut all = self.lock_cache();
         let place = all.iter().position(|kept| kept.folder == folder.path())?;
         let kept = all.remove(place)?;
         if kept.stamp != stamp.as_str() {
@@ -124,7 +128,7 @@ impl ComparisonCache {
         Some(side)
     }
 
-    fn all(&self) -> MutexGuard<'_, VecDeque<Kept>> {
+    fn lock_cache(&self) -> MutexGuard<'_, VecDeque<CachedSide>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -73,42 +73,42 @@ enum Opened {
 impl Database {
     /// Opens the file, making it where there is none. Where that cannot be done the index is kept in memory.
     pub(crate) fn open(path: &Path) -> Result<Self, HistoryError> {
-        Self::under_lock(path, Self::settle)
+        Self::with_lock(path, Self::open_or_replace)
     }
 
     /// Replaces the file by an empty database.
     pub(crate) fn recreate(path: &Path) -> Result<Self, HistoryError> {
-        Self::under_lock(path, |database| {
+        Self::with_lock(path, |database| {
             if let Opened::Newer(found) = database.probe()? {
-                return database.stay_in_memory(&newer(found));
+                return database.use_memory(&newer_version_text(found));
             }
-            for part in parts(&database.path) {
+            for part in database_files(&database.path) {
                 remove(&part)?;
             }
-            database.settle()
+            database.open_or_replace()
         })
     }
 
-    fn under_lock(
+    fn with_lock(
         path: &Path,
         settle: impl FnOnce(&mut Self) -> Result<(), HistoryError>,
     ) -> Result<Self, HistoryError> {
         let mut database =
-            Self { path: path.to_owned(), connection: memory(path)?, notes: Vec::new() };
+            Self { path: path.to_owned(), connection: open_in_memory(path)?, notes: Vec::new() };
         // Without recordings there is nothing to keep.
         if !path.parent().is_some_and(Path::is_dir) {
             return Ok(database);
         }
         match lock(path) {
             Ok(_held) => settle(&mut database)?,
-            Err(error) => database.stay_in_memory(&error.to_string())?,
+            Err(error) => database.use_memory(&error.to_string())?,
         }
         Ok(database)
     }
 
     /// Replaces a damaged file, unless another process has done so.
     pub(crate) fn replace_damaged(&mut self, why: &str) -> Result<(), HistoryError> {
-        self.connection = memory(&self.path)?;
+        self.connection = open_in_memory(&self.path)?;
         let _held = lock(&self.path).map_err(|source| self.io("lock", source))?;
         let sound = match self.probe()? {
             Opened::Good(connection) => quick_check(&connection),
@@ -117,7 +117,7 @@ impl Database {
         if !sound {
             self.set_aside(why)?;
         }
-        self.settle()
+        self.open_or_replace()
     }
 
     pub(crate) fn connection(&self) -> &Connection {
@@ -136,22 +136,22 @@ impl Database {
             .map_err(|source| HistoryError::Database { path, source })
     }
 
-    pub(crate) fn failed(&self) -> impl Fn(rusqlite::Error) -> HistoryError + use<> {
+    pub(crate) fn sqlite_error(&self) -> impl Fn(rusqlite::Error) -> HistoryError + use<> {
         let path = self.path.clone();
         move |source| HistoryError::Database { path: path.clone(), source }
     }
 
-    /// Uses what is there; what is damaged is set aside first.
-    fn settle(&mut self) -> Result<(), HistoryError> {
+    /// Opens the database; a damaged one is set aside first.
+    fn open_or_replace(&mut self) -> Result<(), HistoryError> {
         match self.probe()? {
             Opened::Good(connection) => self.connection = connection,
-            Opened::Newer(found) => self.stay_in_memory(&newer(found))?,
+            Opened::Newer(found) => self.use_memory(&newer_version_text(found))?,
             Opened::Damaged(why) => {
                 self.set_aside(&why)?;
                 match self.probe()? {
                     Opened::Good(connection) => self.connection = connection,
-                    Opened::Damaged(why) => self.stay_in_memory(&why)?,
-                    Opened::Newer(found) => self.stay_in_memory(&newer(found))?,
+                    Opened::Damaged(why) => self.use_memory(&why)?,
+                    Opened::Newer(found) => self.use_memory(&newer_version_text(found))?,
                 }
             }
         }
@@ -188,8 +188,8 @@ impl Database {
         Ok(Opened::Good(connection))
     }
 
-    fn stay_in_memory(&mut self, why: &str) -> Result<(), HistoryError> {
-        self.connection = memory(&self.path)?;
+    fn use_memory(&mut self, why: &str) -> Result<(), HistoryError> {
+        self.connection = open_in_memory(&self.path)?;
         self.notes.push(format!("{} is not used: {why}", self.path.display()));
         Ok(())
     }
@@ -197,7 +197,7 @@ impl Database {
     fn set_aside(&mut self, why: &str) -> Result<(), HistoryError> {
         let aside = free_name(&self.path);
         fs::rename(&self.path, &aside).map_err(|source| self.io("set aside", source))?;
-        for part in parts(&self.path).into_iter().skip(1) {
+        for part in database_files(&self.path).into_iter().skip(1) {
             remove(&part)?;
         }
         self.notes.push(format!(
@@ -213,7 +213,7 @@ impl Database {
     }
 }
 
-fn newer(found: i64) -> String {
+fn newer_version_text(found: i64) -> String {
     format!("its version is {found}, newer than {VERSION}; upgrade proctor")
 }
 
@@ -224,7 +224,7 @@ fn create(connection: &mut Connection) -> rusqlite::Result<()> {
     transaction.commit()
 }
 
-fn memory(path: &Path) -> Result<Connection, HistoryError> {
+fn open_in_memory(path: &Path) -> Result<Connection, HistoryError> {
     let open = || {
         let mut connection = Connection::open_in_memory()?;
         connection.execute_batch("PRAGMA foreign_keys = ON")?;
@@ -250,7 +250,7 @@ fn lock(path: &Path) -> std::io::Result<File> {
 }
 
 /// The file and what SQLite keeps beside it.
-fn parts(path: &Path) -> [PathBuf; 3] {
+fn database_files(path: &Path) -> [PathBuf; 3] {
     ["", "-wal", "-shm"].map(|suffix| {
         let mut name = path.as_os_str().to_owned();
         name.push(suffix);

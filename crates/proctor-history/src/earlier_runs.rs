@@ -67,7 +67,7 @@ impl History {
         judged: Option<&str>,
         fingerprint: Option<&str>,
     ) -> Result<EarlierRuns, HistoryError> {
-        let seen = self.seen(None, judged)?;
+        let seen = self.indexed_before(None, judged)?;
         let comparable = |run: &IndexedRun| {
             let known = run.fingerprint.as_deref();
             fingerprint.is_none() || known.is_none() || known == fingerprint
@@ -100,19 +100,19 @@ impl History {
         window: Option<u64>,
         judged: Option<&str>,
     ) -> Result<Vec<ExampleResults>, HistoryError> {
-        Ok(self.seen(window, judged)?.examples)
+        Ok(self.indexed_before(window, judged)?.examples)
     }
 
-    fn seen(
+    fn indexed_before(
         &mut self,
         window: Option<u64>,
         judged: Option<&str>,
     ) -> Result<EarlierResults, HistoryError> {
         let oldest = self.oldest_of(window, judged)?;
         let mut seen = self.attempt(|database| {
-            read_results(database.connection(), &oldest, judged).map_err(database.failed())
+            read_results(database.connection(), &oldest, judged).map_err(database.sqlite_error())
         })?;
-        seen.examples = join_moved(seen.examples);
+        seen.examples = merge_moved_examples(seen.examples);
         Ok(seen)
     }
 
@@ -128,7 +128,7 @@ impl History {
             let newest = "SELECT count(*) FROM samples WHERE run = (SELECT max(run) FROM samples)";
             let examples: u64 = self.attempt(|database| {
                 let count = database.connection().query_row(newest, [], |row| row.get(0));
-                count.map_err(database.failed())
+                count.map_err(database.sqlite_error())
             })?;
             (MAX_ROWS / examples.max(1)).max(50)
         };
@@ -138,7 +138,7 @@ impl History {
         self.attempt(|database| {
             let oldest =
                 database.connection().query_row(text, params![judged, limit], |row| row.get(0));
-            oldest.map_err(database.failed())
+            oldest.map_err(database.sqlite_error())
         })
     }
 }
@@ -225,12 +225,12 @@ fn sample(result: &RunResult) -> EarlierResult {
 }
 
 /// Makes one example of those with the same title that no run has together.
-fn join_moved(examples: Vec<ExampleResults>) -> Vec<ExampleResults> {
+fn merge_moved_examples(examples: Vec<ExampleResults>) -> Vec<ExampleResults> {
     let mut by_title: HashMap<&str, Vec<&ExampleResults>> = HashMap::with_capacity(examples.len());
     for example in &examples {
         by_title.entry(&example.title).or_default().push(example);
     }
-    by_title.retain(|_, namesakes| namesakes.len() > 1 && never_together(namesakes));
+    by_title.retain(|_, namesakes| namesakes.len() > 1 && are_in_separate_runs(namesakes));
     let moved: HashSet<String> = by_title.into_keys().map(ToOwned::to_owned).collect();
     if moved.is_empty() {
         return examples;
@@ -255,7 +255,7 @@ fn join_moved(examples: Vec<ExampleResults>) -> Vec<ExampleResults> {
 }
 
 /// Whether no run has two of them.
-fn never_together(examples: &[&ExampleResults]) -> bool {
+fn are_in_separate_runs(examples: &[&ExampleResults]) -> bool {
     let mut runs = HashSet::new();
     let mut results = examples.iter().flat_map(|example| &example.results);
     results.all(|result| runs.insert(result.run.name.as_str()))
@@ -383,13 +383,16 @@ mod tests {
             title: title.to_owned(),
             results: places.iter().map(|it| results(&"p".repeat(it + 1)).remove(0)).collect(),
         };
-        let moved =
-            join_moved(vec![example("new", "A > x", &[2]), example("old", "A > x", &[1, 0])]);
+        let moved = merge_moved_examples(vec![
+            example("new", "A > x", &[2]),
+            example("old", "A > x", &[1, 0]),
+        ]);
         assert_eq!(moved.len(), 1);
         assert_eq!(moved[0].ids, ["new", "old"]);
         let runs: Vec<&str> = moved[0].results.iter().map(|it| it.run.name.as_str()).collect();
         assert_eq!(runs, ["0002", "0001", "0000"], "newest first");
-        let two = join_moved(vec![example("a", "same", &[1]), example("b", "same", &[1])]);
+        let two =
+            merge_moved_examples(vec![example("a", "same", &[1]), example("b", "same", &[1])]);
         assert_eq!(two.len(), 2, "two examples of one run are two examples");
     }
 }

@@ -33,7 +33,7 @@ pub enum HistoryError {
 
 impl HistoryError {
     /// Whether the file must be replaced.
-    pub(crate) fn means_damage(&self) -> bool {
+    pub(crate) fn is_damaged_file(&self) -> bool {
         matches!(self, Self::Database { source, .. } if is_damage(source))
     }
 }

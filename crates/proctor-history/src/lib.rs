@@ -53,13 +53,13 @@ impl History {
 
     /// As [`open`](Self::open), without reading the recordings that the caller has read already.
     pub fn open_with(store: &RunStore, at_hand: &[Recording]) -> Result<Self, HistoryError> {
-        let mut history = Self::peek(store)?;
+        let mut history = Self::open_without_sync(store)?;
         history.sync_with(at_hand)?;
         Ok(history)
     }
 
     /// Opens the index as it is, however far it is behind the recordings.
-    pub fn peek(store: &RunStore) -> Result<Self, HistoryError> {
+    pub fn open_without_sync(store: &RunStore) -> Result<Self, HistoryError> {
         let database = Database::open(&Self::path(store))?;
         Ok(Self { store: store.clone(), database, synced: SyncSummary::default() })
     }
@@ -90,7 +90,7 @@ impl History {
     }
 
     /// What the last [`sync`](Self::sync) did, and what it could not use.
-    pub fn synced(&self) -> &SyncSummary {
+    pub fn sync_summary(&self) -> &SyncSummary {
         &self.synced
     }
 
@@ -105,7 +105,7 @@ impl History {
         work: impl Fn(&mut Database) -> Result<T, HistoryError>,
     ) -> Result<T, HistoryError> {
         match work(&mut self.database) {
-            Err(error) if error.means_damage() => {
+            Err(error) if error.is_damaged_file() => {
                 self.database.replace_damaged(&error.to_string())?;
                 sync::sync(&mut self.database, &self.store, &[])?;
                 work(&mut self.database)

@@ -13,7 +13,7 @@ use crate::earlier_runs::{
     RunResult, changes, commits_with_both_outcomes, is_flaky_by_changes, record,
 };
 use crate::error::HistoryError;
-use crate::recording::Stamp;
+use crate::recording::RecordingStamp;
 
 /// The number of newest runs that a query reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub struct RunRow {
     pub cost_usd: Option<f64>,
     /// How it came to its end: finished, stopped, `did_not_load`, `nothing_found`; absent while it runs, or if it died.
     pub state: Option<String>,
-    /// `passed` or `failed`; absent where it did not finish.
+    /// `passed` or `sqlite_error`; absent where it did not finish.
     pub verdict: Option<String>,
 }
 
@@ -152,13 +152,13 @@ impl History {
 
     /// What the index knows of these runs, where their recordings have not changed since; `None` for those that are damaged. Runs that
     /// are not in the answer are new or have changed. Reads no recording.
-    pub fn fresh(
+    pub fn unchanged_rows(
         &mut self,
         folders: &[RunFolder],
     ) -> Result<BTreeMap<String, Option<RunRow>>, HistoryError> {
         let mut fresh = BTreeMap::new();
         for folder in folders {
-            let (name, stamp) = (folder.name(), Stamp::of(folder));
+            let (name, stamp) = (folder.name(), RecordingStamp::of(folder));
             let row = self.attempt(|database| {
                 let text = "SELECT * FROM runs WHERE name = ?1 AND stamp = ?2";
                 let read = || {
@@ -169,7 +169,7 @@ impl History {
                     };
                     query.query_row([name.as_str(), stamp.as_str()], row).optional()
                 };
-                read().map_err(database.failed())
+                read().map_err(database.sqlite_error())
             })?;
             if let Some(row) = row {
                 fresh.insert(name, row);
@@ -244,7 +244,7 @@ impl History {
                 let mut query = database.connection().prepare(&text)?;
                 query.query_map([parameter], point)?.collect::<rusqlite::Result<Vec<_>>>()
             };
-            read().map_err(database.failed())
+            read().map_err(database.sqlite_error())
         })
     }
 
@@ -287,7 +287,7 @@ impl History {
                 }
                 newest.map(|(_, known)| known).ok_or(rusqlite::Error::QueryReturnedNoRows)
             };
-            read().map_err(database.failed())
+            read().map_err(database.sqlite_error())
         })
     }
 }
@@ -301,7 +301,7 @@ fn select<T>(
         let mut query = database.connection().prepare(text)?;
         query.query_map([], &read)?.collect::<rusqlite::Result<Vec<_>>>()
     };
-    all().map_err(database.failed())
+    all().map_err(database.sqlite_error())
 }
 
 fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {

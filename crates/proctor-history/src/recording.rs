@@ -10,7 +10,7 @@ use proctor_record::{
 
 /// A run as the index keeps it.
 #[derive(Debug)]
-pub(crate) struct Digest<'a> {
+pub(crate) struct RunDigest<'a> {
     pub(crate) run: &'a RunData,
     pub(crate) info: Option<&'a RunInfo>,
     pub(crate) samples: Vec<TaggedSample>,
@@ -28,13 +28,13 @@ const CLOCK_TICK: Duration = Duration::from_millis(20);
 
 /// The states of a recording and of its `run.json` ([`FileState`]).
 #[derive(Debug)]
-pub(crate) struct Stamp {
+pub(crate) struct RecordingStamp {
     text: String,
     /// Whether a file changed within [`CLOCK_TICK`] before the stamp was taken, so that a further change could give the same stamp.
     is_recent: bool,
 }
 
-impl Stamp {
+impl RecordingStamp {
     /// The state of a recording now.
     pub(crate) fn of(folder: &RunFolder) -> Self {
         let now = SystemTime::now();
@@ -54,7 +54,7 @@ impl Stamp {
     }
 
     /// The text to store. That of a recent stamp equals no other, so that the recording is read once more.
-    pub(crate) fn to_keep(&self) -> String {
+    pub(crate) fn stored_text(&self) -> String {
         if self.is_recent { format!("{}young", self.text) } else { self.text.clone() }
     }
 }
@@ -63,7 +63,7 @@ impl Stamp {
 #[derive(Debug)]
 pub struct Recording {
     name: String,
-    stamp: Stamp,
+    stamp: RecordingStamp,
     info: Option<RunInfo>,
     loaded: Loaded,
 }
@@ -72,7 +72,7 @@ impl Recording {
     /// Reads the recording of a run in outline.
     pub fn read(folder: &RunFolder) -> Result<Self, LoadError> {
         // The stamp is taken first: what is written meanwhile is read again next time.
-        let stamp = Stamp::of(folder);
+        let stamp = RecordingStamp::of(folder);
         let loaded = proctor_record::load_outline(&folder.events_path(), &RunChoice::Last)?;
         Ok(Self { name: folder.name(), stamp, info: folder.info().ok(), loaded })
     }
@@ -88,24 +88,24 @@ impl Recording {
         Side { unreadable, ..Side::of(&self.loaded.run, label).about(self.info.clone()) }
     }
 
-    /// Whether it is that of this run in this state.
-    pub(crate) fn is_of(&self, name: &str, stamp: &Stamp) -> bool {
+    /// Whether this is the recording of the run in the state of `stamp`.
+    pub(crate) fn is_of(&self, name: &str, stamp: &RecordingStamp) -> bool {
         self.name == name && self.stamp.as_str() == stamp.as_str()
     }
 
-    pub(crate) fn stamp(&self) -> &Stamp {
+    pub(crate) fn stamp(&self) -> &RecordingStamp {
         &self.stamp
     }
 
     /// What the index keeps; an error where the recording is damaged.
-    pub(crate) fn digest(&self) -> Result<Digest<'_>, String> {
+    pub(crate) fn digest(&self) -> Result<RunDigest<'_>, String> {
         let damage = self.problems().iter().find(|problem| problem.kind != ProblemKind::Torn);
         if let Some(problem) = damage {
             return Err(problem.to_string());
         }
         let run = &self.loaded.run;
         let samples = run.examples.iter().filter_map(tagged).collect();
-        Ok(Digest { info: self.info.as_ref(), samples, run })
+        Ok(RunDigest { info: self.info.as_ref(), samples, run })
     }
 }
 
@@ -119,7 +119,7 @@ fn tagged(example: &Example) -> Option<TaggedSample> {
     })
 }
 
-impl Digest<'_> {
+impl RunDigest<'_> {
     /// What all model calls of the run cost.
     pub(crate) fn cost_usd(&self) -> Option<f64> {
         let outside = self.run.model_calls.iter().filter_map(|call| call.cost_usd);

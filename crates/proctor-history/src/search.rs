@@ -20,9 +20,9 @@ use serde::Serialize;
 pub enum TextKind {
     /// The description of an example.
     Title,
-    /// What the user said.
+    /// A user message.
     User,
-    /// What the agent said.
+    /// An agent response.
     Agent,
     /// A tool's name, arguments, result or error.
     Tool,
@@ -34,7 +34,7 @@ pub enum TextKind {
     Output,
 }
 
-/// A place where the words stand.
+/// A text that contains the words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SearchHit {
     /// The run.
@@ -53,7 +53,7 @@ pub struct SearchHit {
     pub seq: Option<u64>,
     /// What it was found in.
     pub found: TextKind,
-    /// The words with what stands around them, on one line.
+    /// The words with the text around them, on one line.
     pub excerpt: String,
 }
 
@@ -70,10 +70,10 @@ pub struct SearchResult {
     pub unreadable: Vec<String>,
 }
 
-/// How much stands around the words.
+/// Characters of context on each side of a match.
 const EXCERPT_CONTEXT: usize = 60;
 
-/// Searches one recording. All words of the query must stand in the same text; case does not matter.
+/// Searches one recording. All words of the query must occur in the same text; case does not matter.
 pub fn search_recording(path: &Path, query: &str, limit: usize) -> io::Result<SearchResult> {
     let name = proctor_record::recording_name(path);
     let mut searched = SearchResult { runs: 1, ..SearchResult::default() };
@@ -162,7 +162,7 @@ fn name_examples(path: &Path, hits: &mut [SearchHit]) -> io::Result<()> {
             from = line.end;
             let text = &chunk[line];
             let asked = |id| wanted.contains(id) || nameless.contains_key(id);
-            if plain_id(text).is_some_and(|id| !asked(id)) {
+            if example_id_in_line(text).is_some_and(|id| !asked(id)) {
                 continue;
             }
             let Some(Event { body, example_id: Some(id), .. }) = parsed(text) else { continue };
@@ -191,8 +191,8 @@ fn name_examples(path: &Path, hits: &mut [SearchHit]) -> io::Result<()> {
     Ok(())
 }
 
-/// The example of a line, where it stands there as we write it.
-fn plain_id(line: &[u8]) -> Option<&str> {
+/// The example id of a line that has the field as Proctor writes it.
+fn example_id_in_line(line: &[u8]) -> Option<&str> {
     const NAME: &[u8] = b"\"example_id\":\"";
     let start = Finder::new(NAME).find(line)? + NAME.len();
     let length = memchr(b'"', line.get(start..)?)?;
@@ -319,7 +319,7 @@ impl Query {
         Self { signs: plain.iter().filter_map(sign).collect(), words }
     }
 
-    /// Lines in which all words may stand.
+    /// Lines that may contain all words.
     fn candidates<'a>(&'a self, chunk: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
         let mut from = 0;
         let next = move || {

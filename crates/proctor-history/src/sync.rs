@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::database::Database;
 use crate::error::HistoryError;
-use crate::recording::{Digest, Recording, Stamp, TaggedSample};
+use crate::recording::{Recording, RecordingStamp, RunDigest, TaggedSample};
 
 /// The result of an update.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -46,7 +46,7 @@ pub(crate) fn sync(
     for folder in &folders {
         let name = folder.name();
         // The stamp is taken first: what is written meanwhile is read again next time.
-        let stamp = Stamp::of(folder);
+        let stamp = RecordingStamp::of(folder);
         if known.get(&name).map(String::as_str) != Some(stamp.as_str()) {
             match at_hand.iter().find(|recording| recording.is_of(&name, &stamp)) {
                 Some(recording) => insert_recording(database, &name, recording)?,
@@ -61,8 +61,10 @@ pub(crate) fn sync(
     delete_runs(database, &gone)?;
     synced.skipped = skipped(database)?;
     let count = "SELECT count(*) FROM runs WHERE problem IS NULL";
-    synced.runs =
-        database.connection().query_row(count, [], |row| row.get(0)).map_err(database.failed())?;
+    synced.runs = database
+        .connection()
+        .query_row(count, [], |row| row.get(0))
+        .map_err(database.sqlite_error())?;
     Ok(synced)
 }
 
@@ -71,7 +73,7 @@ fn known(database: &Database) -> Result<BTreeMap<String, String>, HistoryError> 
         let mut query = database.connection().prepare("SELECT name, stamp FROM runs")?;
         query.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()
     };
-    read().map_err(database.failed())
+    read().map_err(database.sqlite_error())
 }
 
 fn skipped(database: &Database) -> Result<Vec<SkippedRun>, HistoryError> {
@@ -82,14 +84,14 @@ fn skipped(database: &Database) -> Result<Vec<SkippedRun>, HistoryError> {
             .query_map([], |row| Ok(SkippedRun { run: row.get(0)?, problem: row.get(1)? }))?
             .collect::<rusqlite::Result<_>>()
     };
-    read().map_err(database.failed())
+    read().map_err(database.sqlite_error())
 }
 
 fn delete_runs(database: &mut Database, names: &[&String]) -> Result<(), HistoryError> {
     if names.is_empty() {
         return Ok(());
     }
-    let failed = database.failed();
+    let failed = database.sqlite_error();
     let transaction = database.write_transaction()?;
     for name in names {
         transaction.execute("DELETE FROM runs WHERE name = ?1", [name]).map_err(&failed)?;
@@ -98,7 +100,11 @@ fn delete_runs(database: &mut Database, names: &[&String]) -> Result<(), History
 }
 
 /// Reads a recording and replaces what was known of it.
-fn read(database: &mut Database, folder: &RunFolder, stamp: &Stamp) -> Result<(), HistoryError> {
+fn read(
+    database: &mut Database,
+    folder: &RunFolder,
+    stamp: &RecordingStamp,
+) -> Result<(), HistoryError> {
     let name = folder.name();
     match Recording::read(folder) {
         Ok(recording) => insert_recording(database, &name, &recording),
@@ -107,7 +113,7 @@ fn read(database: &mut Database, folder: &RunFolder, stamp: &Stamp) -> Result<()
             replace(database, &name, |_| Ok(()))
         }
         Err(error) => replace(database, &name, |transaction| {
-            insert_damaged(transaction, &name, &stamp.to_keep(), &error.to_string())
+            insert_damaged(transaction, &name, &stamp.stored_text(), &error.to_string())
         }),
     }
 }
@@ -117,7 +123,7 @@ fn insert_recording(
     name: &str,
     recording: &Recording,
 ) -> Result<(), HistoryError> {
-    let (stamp, digest) = (recording.stamp().to_keep(), recording.digest());
+    let (stamp, digest) = (recording.stamp().stored_text(), recording.digest());
     replace(database, name, |transaction| match &digest {
         Err(problem) => insert_damaged(transaction, name, &stamp, problem),
         Ok(digest) => insert(transaction, name, &stamp, digest),
@@ -130,7 +136,7 @@ fn replace(
     name: &str,
     insert: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<()>,
 ) -> Result<(), HistoryError> {
-    let failed = database.failed();
+    let failed = database.sqlite_error();
     let transaction = database.write_transaction()?;
     transaction
         .execute("DELETE FROM runs WHERE name = ?1", [name])
@@ -154,7 +160,7 @@ fn insert(
     transaction: &Transaction<'_>,
     name: &str,
     stamp: &str,
-    digest: &Digest<'_>,
+    digest: &RunDigest<'_>,
 ) -> rusqlite::Result<()> {
     let (run, info) = (digest.run, digest.info);
     let started = info.map(|info| info.started_at).or(run.started_at);

@@ -71,11 +71,11 @@ fn draft(number: u64) -> Draft {
 }
 
 /// What the journal does to the disk, with nothing around it.
-struct Bare {
+struct BareDisk {
     dir: PathBuf,
 }
 
-impl Bare {
+impl BareDisk {
     fn replace(&self, text: &str) {
         let temp = self.dir.join("current.tmp");
         let mut file = OpenOptions::new().write(true).create_new(true).open(&temp).unwrap();
@@ -105,8 +105,8 @@ struct Times {
 }
 
 impl Times {
-    /// Runs both, the one or the other first.
-    fn take_turns<T>(
+    /// Runs both, alternating which is first.
+    fn run_alternately<T>(
         &mut self,
         ours_first: bool,
         ours: impl FnOnce() -> T,
@@ -152,7 +152,7 @@ fn percentile(times: &mut [Duration], percent: usize) -> f64 {
 
 fn durable_operations(dir: &Path, rounds: u64) {
     let journal = Journal::open(dir.join("journal")).unwrap();
-    let bare = Bare { dir: dir.join("bare") };
+    let bare = BareDisk { dir: dir.join("bare") };
     std::fs::create_dir_all(&bare.dir).unwrap();
     let mut moments = Moments(42);
     let [mut create, mut update, mut resolve] =
@@ -167,7 +167,7 @@ fn durable_operations(dir: &Path, rounds: u64) {
         }
         let first = round % 2 == 0;
         let (moment, made) = (moments.next(), draft(round));
-        create.take_turns(
+        create.run_alternately(
             first,
             || journal.create(made, &moment).unwrap(),
             || bare.replace(&pretty(&example)),
@@ -175,14 +175,14 @@ fn durable_operations(dir: &Path, rounds: u64) {
         let change =
             Change { hypothesis: Some(format!("second thought {round}")), ..Change::default() };
         let moment = moments.next();
-        update.take_turns(
+        update.run_alternately(
             first,
             || journal.update(change, &moment).unwrap(),
             || bare.replace(&pretty(&updated)),
         );
         let done = Resolution::new(OutcomeStatus::Confirmed, "ten runs in random order passed");
         let moment = moments.next();
-        resolve.take_turns(
+        resolve.run_alternately(
             first,
             || journal.resolve(done, &moment).unwrap(),
             || bare.resolve(&line),
@@ -258,7 +258,7 @@ fn reading(dir: &Path) {
             assert_eq!(journal.search(words, &Filter::default(), 20).unwrap().value.len(), 20);
         });
         let moment = moments.next();
-        timed(&mut alike, || journal.recall(&entry, 3, &moment).unwrap());
+        timed(&mut alike, || journal.take_unshown_similar(&entry, 3, &moment).unwrap());
     }
     for (name, times) in [
         ("list", &mut list),

@@ -12,18 +12,18 @@ use crate::entry::Entry;
 
 /// Reads one record from the whole of a file.
 pub(crate) fn record<T: DeserializeOwned>(bytes: &[u8]) -> serde_json::Result<T> {
-    let bytes = without_mark(bytes);
+    let bytes = without_byte_order_mark(bytes);
     // Checking is much faster than repairing, and nearly always enough.
     let text =
         std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed);
     serde_json::from_str(&text).or_else(|error| {
-        let mended = mend_surrogates(&text);
+        let mended = replace_lone_surrogates(&text);
         if matches!(mended, Cow::Borrowed(_)) { Err(error) } else { serde_json::from_str(&mended) }
     })
 }
 
 /// The bytes after a byte order mark.
-pub(crate) fn without_mark(bytes: &[u8]) -> &[u8] {
+pub(crate) fn without_byte_order_mark(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
 }
 
@@ -45,7 +45,7 @@ impl Line<'_> {
 
 /// The lines of a file that are not blank.
 pub(crate) fn lines(bytes: &[u8]) -> impl Iterator<Item = Line<'_>> {
-    let bytes = without_mark(bytes);
+    let bytes = without_byte_order_mark(bytes);
     let mut start = 0;
     memchr::memchr_iter(b'\n', bytes)
         .chain([bytes.len()])
@@ -85,7 +85,7 @@ pub(crate) fn identity(line: &[u8]) -> Option<(String, String)> {
 }
 
 /// Replaces escaped surrogates that have no partner by `\ufffd`.
-fn mend_surrogates(text: &str) -> Cow<'_, str> {
+fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
     let bytes = text.as_bytes();
     let mut mended = String::new();
     let mut copied = 0;
@@ -95,7 +95,7 @@ fn mend_surrogates(text: &str) -> Cow<'_, str> {
             at += 1;
             continue;
         }
-        at += match (unit(bytes, at), unit(bytes, at + 6)) {
+        at += match (utf16_unit_at(bytes, at), utf16_unit_at(bytes, at + 6)) {
             (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => 12,
             (Some(0xd800..=0xdfff), _) => {
                 mended.push_str(text.get(copied..at).unwrap_or_default());
@@ -115,7 +115,7 @@ fn mend_surrogates(text: &str) -> Cow<'_, str> {
 }
 
 /// The UTF-16 unit that an escape at this place stands for.
-fn unit(bytes: &[u8], at: usize) -> Option<u32> {
+fn utf16_unit_at(bytes: &[u8], at: usize) -> Option<u32> {
     let escape = bytes.get(at..at + 6)?;
     let digits = escape.strip_prefix(b"\\u")?;
     let digits = std::str::from_utf8(digits).ok()?;

@@ -11,13 +11,13 @@ use crate::disk::{Disk, Durability};
 use crate::entry::{AnnotationLine, Entry};
 use crate::error::{At, JournalError};
 use crate::id;
-use crate::journal::{Answer, Filter, Journal};
+use crate::journal::{Filter, Journal, JournalResult};
 use crate::record::to_pretty;
 use crate::store::{
     ANNOTATIONS, COUNT, CURRENT, ENTRIES, SESSION, SET_ASIDE, TEMP_SUFFIX, archive_files,
 };
 use crate::time::Moment;
-use crate::warning::{Noted, Warning};
+use crate::warning::{Warning, WithWarnings};
 
 /// What can be wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -100,7 +100,8 @@ impl fmt::Display for Finding {
 impl<D: Disk> Journal<D> {
     /// Everything that is wrong with this journal or lane. Changes nothing.
     pub fn examine(&self) -> Result<Vec<Finding>, JournalError> {
-        let mut exam = Exam { journal: self, findings: Vec::new(), lines: HashMap::new() };
+        let mut exam =
+            JournalExamination { journal: self, findings: Vec::new(), lines: HashMap::new() };
         exam.folder()?;
         exam.names()?;
         for path in archive_files(&self.store, self.dir())? {
@@ -116,10 +117,10 @@ impl<D: Disk> Journal<D> {
     }
 
     /// Repairs what can be repaired and returns what is left.
-    pub fn repair(&self, moment: &Moment) -> Answer<Vec<Finding>> {
+    pub fn repair(&self, moment: &Moment) -> JournalResult<Vec<Finding>> {
         let found = self.examine()?;
         let mut locked = self.store.lock(moment)?;
-        locked.settle()?;
+        locked.recover_state()?;
         for finding in found {
             match finding.problem {
                 Problem::OpenFolder => {
@@ -132,12 +133,12 @@ impl<D: Disk> Journal<D> {
         locked.return_foreign_lines()?;
         let warnings = std::mem::take(&mut locked.warnings);
         drop(locked);
-        self.archive_strays(moment)?;
-        Ok(Noted { value: self.examine()?, warnings })
+        self.archive_leftover_lines(moment)?;
+        Ok(WithWarnings { value: self.examine()?, warnings })
     }
 
     /// Puts a file that was set aside back as the active entry, once it can be read again.
-    pub fn restore(&self, name: &str, moment: &Moment) -> Answer<Entry> {
+    pub fn restore(&self, name: &str, moment: &Moment) -> JournalResult<Entry> {
         let path = self.store.path(name);
         let refuse = |reason: &str| {
             Err(JournalError::NotRestorable { path: path.clone(), reason: reason.to_owned() })
@@ -146,7 +147,7 @@ impl<D: Disk> Journal<D> {
             return refuse("only files that were set aside can be restored");
         }
         let mut locked = self.store.lock(moment)?;
-        let state = locked.settle()?;
+        let state = locked.recover_state()?;
         if state.current.is_some() {
             return refuse("another entry is active; resolve or abandon it first");
         }
@@ -159,19 +160,19 @@ impl<D: Disk> Journal<D> {
         locked.replace(&self.store.path(CURRENT), text.as_bytes(), Durability::Synced)?;
         locked.remove(&path)?;
         let warnings = std::mem::take(&mut locked.warnings);
-        Ok(Noted { value: entry, warnings })
+        Ok(WithWarnings { value: entry, warnings })
     }
 }
 
-struct Exam<'a, D> {
+struct JournalExamination<'a, D> {
     journal: &'a Journal<D>,
     findings: Vec<Finding>,
     /// Lines seen so far by id, with where they stand.
     lines: HashMap<String, (Vec<u8>, PathBuf)>,
 }
 
-impl<D: Disk> Exam<'_, D> {
-    fn note(
+impl<D: Disk> JournalExamination<'_, D> {
+    fn add_finding(
         &mut self,
         problem: Problem,
         path: &Path,
@@ -187,7 +188,7 @@ impl<D: Disk> Exam<'_, D> {
             return Ok(());
         }
         if !self.journal.store.disk.is_private(&dir).at("examine", &dir)? {
-            self.note(
+            self.add_finding(
                 Problem::OpenFolder,
                 &dir,
                 None,
@@ -202,16 +203,31 @@ impl<D: Disk> Exam<'_, D> {
         for name in self.journal.store.names(&dir)? {
             let path = dir.join(&name);
             if name.starts_with(SET_ASIDE) {
-                self.note(Problem::SetAside, &path, None, "set aside because it could not be read");
+                self.add_finding(
+                    Problem::SetAside,
+                    &path,
+                    None,
+                    "set aside because it could not be read",
+                );
             } else if name.ends_with(TEMP_SUFFIX) {
-                self.note(Problem::TemporaryFile, &path, None, "left by an interrupted write");
+                self.add_finding(
+                    Problem::TemporaryFile,
+                    &path,
+                    None,
+                    "left by an interrupted write",
+                );
             }
         }
         let count = dir.join(COUNT);
         if let Some(bytes) = self.journal.store.read(&count)?
             && String::from_utf8_lossy(&bytes).trim().parse::<u64>().is_err()
         {
-            self.note(Problem::UnreadableCounter, &count, None, "not a number; counts from 0");
+            self.add_finding(
+                Problem::UnreadableCounter,
+                &count,
+                None,
+                "not a number; counts from 0",
+            );
         }
         Ok(())
     }
@@ -221,11 +237,16 @@ impl<D: Disk> Exam<'_, D> {
         match session {
             Some(id) if !id::is_safe(id) => {
                 let path = store.path(SESSION);
-                self.note(Problem::UnsafeSessionId, &path, None, "cannot stand in a file name");
+                self.add_finding(
+                    Problem::UnsafeSessionId,
+                    &path,
+                    None,
+                    "cannot stand in a file name",
+                );
             }
             None if store.read(&store.path(ENTRIES))?.is_some_and(|bytes| !bytes.is_empty()) => {
                 let path = store.path(ENTRIES);
-                self.note(Problem::StrayLines, &path, None, "lines, but no session is open");
+                self.add_finding(Problem::StrayLines, &path, None, "lines, but no session is open");
             }
             _ => {}
         }
@@ -236,13 +257,18 @@ impl<D: Disk> Exam<'_, D> {
         let Some(bytes) = self.journal.store.read(path)? else { return Ok(()) };
         if bytes.last().is_some_and(|last| *last != b'\n') {
             let count = decode::lines(&bytes).last().map(|line| line.number);
-            self.note(Problem::TornLine, path, count, "the last line has no end");
+            self.add_finding(Problem::TornLine, path, count, "the last line has no end");
         }
         for line in decode::lines(&bytes) {
             match line.entry() {
                 Ok(entry) => self.line(path, line, entry, session),
                 Err(error) => {
-                    self.note(Problem::UnreadableLine, path, Some(line.number), error.to_string());
+                    self.add_finding(
+                        Problem::UnreadableLine,
+                        path,
+                        Some(line.number),
+                        error.to_string(),
+                    );
                 }
             }
         }
@@ -253,7 +279,7 @@ impl<D: Disk> Exam<'_, D> {
         let number = Some(line.number);
         if session.is_some_and(|session| entry.session_id != session) {
             let detail = format!("belongs to {}", entry.session_id);
-            self.note(Problem::ForeignLine, path, number, detail);
+            self.add_finding(Problem::ForeignLine, path, number, detail);
         }
         self.iterations(path, number, &entry);
         match self.lines.get(&entry.id) {
@@ -264,7 +290,7 @@ impl<D: Disk> Exam<'_, D> {
                 } else {
                     Problem::Contradiction
                 };
-                self.note(problem, path, number, detail);
+                self.add_finding(problem, path, number, detail);
             }
             None => {
                 self.lines.insert(entry.id, (line.bytes.to_owned(), path.to_owned()));
@@ -275,8 +301,9 @@ impl<D: Disk> Exam<'_, D> {
     fn iterations(&mut self, path: &Path, line: Option<usize>, entry: &Entry) {
         let expected = entry.history.len() as u64 + 1;
         if entry.iteration_count != expected {
-            let detail = format!("{} iterations, but {expected} are told", entry.iteration_count);
-            self.note(Problem::IterationCount, path, line, detail);
+            let detail =
+                format!("{} iterations, but {expected} are recorded", entry.iteration_count);
+            self.add_finding(Problem::IterationCount, path, line, detail);
         }
     }
 
@@ -285,17 +312,17 @@ impl<D: Disk> Exam<'_, D> {
         let path = store.path(CURRENT);
         match store.current()? {
             Some(Err(error)) => {
-                self.note(Problem::UnreadableCurrent, &path, None, error.to_string());
+                self.add_finding(Problem::UnreadableCurrent, &path, None, error.to_string());
             }
             Some(Ok(entry)) if self.lines.contains_key(&entry.id) => {
                 let detail = format!("{} is already resolved", entry.id);
-                self.note(Problem::AlreadyResolved, &path, None, detail);
+                self.add_finding(Problem::AlreadyResolved, &path, None, detail);
             }
             Some(Ok(entry)) => {
                 self.iterations(&path, None, &entry);
                 if self.journal.session_id()?.as_ref() != Some(&entry.session_id) {
                     let detail = format!("{} was left by {}", entry.id, entry.session_id);
-                    self.note(Problem::Orphan, &path, None, detail);
+                    self.add_finding(Problem::Orphan, &path, None, detail);
                 }
             }
             None => {}
@@ -314,7 +341,7 @@ impl<D: Disk> Exam<'_, D> {
                 Ok(found) => format!("there is no entry {}", found.entry_id),
                 Err(error) => error.to_string(),
             };
-            self.note(Problem::LooseAnnotation, &path, Some(line.number), detail);
+            self.add_finding(Problem::LooseAnnotation, &path, Some(line.number), detail);
         }
         Ok(())
     }
@@ -323,9 +350,9 @@ impl<D: Disk> Exam<'_, D> {
         let lane = self.journal.lane_name();
         let listed = self.journal.list(&Filter::default())?.value;
         for found in listed.into_iter().filter(|found| found.lane.as_deref() == lane) {
-            for warning in self.journal.complete(found)?.warnings {
+            for warning in self.journal.with_moved_evidence(found)?.warnings {
                 if let Warning::EvidenceMissing { path, .. } = &warning {
-                    self.note(Problem::MissingEvidence, path, None, warning.to_string());
+                    self.add_finding(Problem::MissingEvidence, path, None, warning.to_string());
                 }
             }
         }

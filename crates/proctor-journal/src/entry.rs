@@ -216,7 +216,7 @@ impl Entry {
         self.outcome.as_ref().map(|outcome| outcome.status)
     }
 
-    /// A falsified entry nobody has explained yet.
+    /// Whether the entry is falsified and has no explanation yet.
     pub fn needs_annotation(&self) -> bool {
         self.status() == Some(OutcomeStatus::Falsified)
             && (self.surprise.is_none() || self.root_cause.is_none())

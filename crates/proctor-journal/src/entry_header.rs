@@ -1,4 +1,4 @@
-//! An entry at a glance: what choosing, counting and finding need, borrowed from the bytes of a file.
+//! The header of an entry: the fields that filters, statistics and search need, borrowed from the bytes of a file.
 //!
 //! Reading an entry in full builds every text in it. Of ten thousand entries a search shows ten and
 //! statistics show none, so the others are only looked at. A header is as strict about shapes as the
@@ -31,7 +31,7 @@ pub(crate) struct EntryHeader<'a> {
     hypothesis: Key<'a>,
     iteration_count: Option<u64>,
     #[serde(borrow)]
-    outcome: Option<End<'a>>,
+    outcome: Option<OutcomeHeader<'a>>,
     #[serde(borrow)]
     surprise: Option<Key<'a>>,
     root_cause: Option<RootCause>,
@@ -44,7 +44,7 @@ pub(crate) struct EntryHeader<'a> {
     #[serde(borrow, rename = "prediction")]
     _prediction: Key<'a>,
     #[serde(borrow, default, rename = "history")]
-    _history: Option<Vec<Earlier<'a>>>,
+    _history: Option<Vec<IterationHeader<'a>>>,
     #[serde(borrow, default, rename = "notes")]
     _notes: Option<Vec<Key<'a>>>,
     #[serde(default, rename = "iteration_started_at")]
@@ -52,12 +52,12 @@ pub(crate) struct EntryHeader<'a> {
     #[serde(default, rename = "expectation")]
     _expectation: Option<StatedExpectation>,
     #[serde(borrow, default)]
-    evidence: Option<Vec<Seen<'a>>>,
+    evidence: Option<Vec<EvidenceHeader<'a>>>,
 }
 
-/// What counting needs of a piece of evidence.
+/// The fields of a piece of evidence that statistics need.
 #[derive(Deserialize)]
-struct Seen<'a> {
+struct EvidenceHeader<'a> {
     #[serde(borrow)]
     expectation: Option<Key<'a>>,
     #[serde(borrow)]
@@ -65,7 +65,7 @@ struct Seen<'a> {
     counts: Option<IgnoredAny>,
 }
 
-impl Seen<'_> {
+impl EvidenceHeader<'_> {
     fn of_evidence(evidence: Evidence) -> Self {
         let own = |text: Option<String>| text.map(|text| Key(Cow::Owned(text)));
         Self {
@@ -94,7 +94,7 @@ fn by_exit(verdict: Option<&str>, expectation: Option<&str>, has_counts: bool) -
 }
 
 #[derive(Deserialize)]
-struct End<'a> {
+struct OutcomeHeader<'a> {
     status: OutcomeStatus,
     #[serde(borrow, rename = "result")]
     _result: Key<'a>,
@@ -104,7 +104,7 @@ struct End<'a> {
 }
 
 #[derive(Deserialize)]
-struct Earlier<'a> {
+struct IterationHeader<'a> {
     #[serde(rename = "timestamp")]
     _timestamp: UtcTime,
     #[serde(borrow, rename = "hypothesis")]
@@ -120,13 +120,13 @@ struct Earlier<'a> {
 }
 
 impl<'a> EntryHeader<'a> {
-    /// Looks at the bytes of one entry; what a glance cannot make out is read in full.
+    /// Parses the bytes of one entry without copying; falls back to the full reader where that fails.
     pub(crate) fn of_bytes(bytes: &'a [u8]) -> serde_json::Result<Self> {
-        let at_a_glance = std::str::from_utf8(decode::without_mark(bytes))
+        let borrowed = std::str::from_utf8(decode::without_byte_order_mark(bytes))
             .ok()
             .and_then(|text| serde_json::from_str(text).ok());
-        match at_a_glance {
-            Some(glimpse) => Ok(glimpse),
+        match borrowed {
+            Some(header) => Ok(header),
             None => decode::record::<Entry>(bytes).map(Self::of_entry),
         }
     }
@@ -142,7 +142,7 @@ impl<'a> EntryHeader<'a> {
             goal: own(entry.goal),
             hypothesis: own(entry.hypothesis),
             iteration_count: Some(entry.iteration_count),
-            outcome: entry.outcome.map(|outcome| End {
+            outcome: entry.outcome.map(|outcome| OutcomeHeader {
                 status: outcome.status,
                 _result: own(outcome.result),
                 _captured_at: outcome.captured_at,
@@ -159,7 +159,7 @@ impl<'a> EntryHeader<'a> {
             _notes: None,
             _iteration_started_at: None,
             _expectation: None,
-            evidence: Some(entry.evidence.into_iter().map(Seen::of_evidence).collect()),
+            evidence: Some(entry.evidence.into_iter().map(EvidenceHeader::of_evidence).collect()),
         }
     }
 
@@ -173,9 +173,9 @@ impl<'a> EntryHeader<'a> {
     }
 }
 
-/// What choosing and counting need of an entry.
+/// The fields of an entry that filters and statistics need.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Facts<'a> {
+pub(crate) struct EntryFacts<'a> {
     pub(crate) id: &'a str,
     pub(crate) session_id: &'a str,
     pub(crate) created_at: UtcTime,
@@ -191,17 +191,17 @@ pub(crate) struct Facts<'a> {
     pub(crate) confidence: Option<f64>,
 }
 
-/// Something that can be chosen, counted and found: an entry, or the header of one.
-pub(crate) trait Regarded {
-    /// What choosing and counting need.
-    fn facts(&self) -> Facts<'_>;
+/// An entry or the header of one, as filters, statistics and search see it.
+pub(crate) trait SearchableEntry {
+    /// The fields that filters and statistics need.
+    fn facts(&self) -> EntryFacts<'_>;
     /// The texts that are searched.
     fn texts(&self) -> [Option<&str>; 5];
 }
 
-impl Regarded for Entry {
-    fn facts(&self) -> Facts<'_> {
-        Facts {
+impl SearchableEntry for Entry {
+    fn facts(&self) -> EntryFacts<'_> {
+        EntryFacts {
             id: &self.id,
             session_id: &self.session_id,
             created_at: self.created_at,
@@ -223,17 +223,17 @@ impl Regarded for Entry {
     }
 
     fn texts(&self) -> [Option<&str>; 5] {
-        searched(&self.goal, &self.hypothesis, self.surprise.as_deref(), self.lesson.as_ref())
+        searched_texts(&self.goal, &self.hypothesis, self.surprise.as_deref(), self.lesson.as_ref())
     }
 }
 
-impl Regarded for EntryHeader<'_> {
-    fn facts(&self) -> Facts<'_> {
+impl SearchableEntry for EntryHeader<'_> {
+    fn facts(&self) -> EntryFacts<'_> {
         let status = self.outcome.as_ref().map(|end| end.status);
         let explained = self.surprise.is_some() && self.root_cause.is_some();
         let auto_captured =
             self.outcome.as_ref().is_some_and(|end| end.auto_captured == Some(true));
-        Facts {
+        EntryFacts {
             id: &self.id.0,
             session_id: &self.session_id.0,
             created_at: self.created_at,
@@ -244,7 +244,8 @@ impl Regarded for EntryHeader<'_> {
             iteration_count: self.iteration_count.unwrap_or(1),
             auto_captured,
             by_exit: auto_captured
-                && self.evidence.iter().flatten().rev().find_map(Seen::by_exit) == Some(true),
+                && self.evidence.iter().flatten().rev().find_map(EvidenceHeader::by_exit)
+                    == Some(true),
             needs_annotation: status == Some(OutcomeStatus::Falsified) && !explained,
             confidence: self.confidence,
         }
@@ -252,11 +253,11 @@ impl Regarded for EntryHeader<'_> {
 
     fn texts(&self) -> [Option<&str>; 5] {
         let surprise = self.surprise.as_ref().map(|text| &*text.0);
-        searched(&self.goal.0, &self.hypothesis.0, surprise, self.lesson.as_ref())
+        searched_texts(&self.goal.0, &self.hypothesis.0, surprise, self.lesson.as_ref())
     }
 }
 
-fn searched<'a>(
+fn searched_texts<'a>(
     goal: &'a str,
     hypothesis: &'a str,
     surprise: Option<&'a str>,
@@ -281,20 +282,20 @@ mod tests {
     }
 
     #[test]
-    fn a_glimpse_sees_what_the_entry_says() {
-        let mut told = resolved(entry("a", "fix \"it\"\nnow", "ÜBER"), OutcomeStatus::Falsified);
-        told.confidence = Some(0.25);
-        told.iteration_count = 3;
-        told.lesson = Some(Lesson::new("logging", Some("log first".into())));
-        for known in [entry("b", "g", "h"), told] {
+    fn a_header_has_the_facts_of_its_entry() {
+        let mut full = resolved(entry("a", "fix \"it\"\nnow", "ÜBER"), OutcomeStatus::Falsified);
+        full.confidence = Some(0.25);
+        full.iteration_count = 3;
+        full.lesson = Some(Lesson::new("logging", Some("log first".into())));
+        for known in [entry("b", "g", "h"), full] {
             let text = line(&known);
-            let glimpse = EntryHeader::of_bytes(text.as_bytes()).unwrap();
-            assert_eq!((glimpse.facts(), glimpse.texts()), (known.facts(), known.texts()));
+            let header = EntryHeader::of_bytes(text.as_bytes()).unwrap();
+            assert_eq!((header.facts(), header.texts()), (known.facts(), known.texts()));
         }
     }
 
     #[test]
-    fn what_is_no_entry_is_none_at_a_glance_either() {
+    fn malformed_entries_have_no_header() {
         let good = line(&resolved(entry("a", "g", "h"), OutcomeStatus::Confirmed));
         for (from, to) in [
             (r#""goal":"g""#, r#""goal":7"#),
@@ -312,10 +313,10 @@ mod tests {
     }
 
     #[test]
-    fn what_a_glance_cannot_make_out_is_read_in_full() {
+    fn whborrowed_cannot_make_out_is_read_in_full() {
         let odd =
             line(&entry("a", "g", "h")).replace(r#""goal":"g""#, r#""goal":"x","goal":"a\ud800b""#);
-        let glimpse = EntryHeader::of_bytes(odd.as_bytes()).unwrap();
-        assert_eq!(glimpse.texts()[0], Some("a\u{fffd}b"));
+        let header = EntryHeader::of_bytes(odd.as_bytes()).unwrap();
+        assert_eq!(header.texts()[0], Some("a\u{fffd}b"));
     }
 }

@@ -124,7 +124,7 @@ pub enum JournalError {
     /// A word outside a vocabulary.
     #[error(transparent)]
     Word(#[from] UnknownWord),
-    /// Nobody said what the run should do.
+    /// The entry has no expectation for the run.
     #[error("entry {id} has no expectation for the run: set one (pass, fail, exit:N or match:RE)")]
     NoExpectation {
         /// The entry.

@@ -13,10 +13,10 @@ use crate::decode;
 use crate::disk::Disk;
 use crate::entry::Entry;
 use crate::error::{At, JournalError};
-use crate::journal::{Answer, Filter, Found, Journal};
+use crate::journal::{Filter, FoundEntry, Journal, JournalResult};
 use crate::record::to_line;
 use crate::time::{Moment, UtcTime};
-use crate::warning::Noted;
+use crate::warning::WithWarnings;
 
 /// The version of the export format.
 pub const VERSION: u64 = 1;
@@ -30,8 +30,8 @@ struct Header {
 }
 
 /// Writes entries as lines of JSON, oldest first. Evidence that was moved out of them is not in it
-/// unless [`Journal::complete`] has put it back.
-pub fn export(entries: &[Found], moment: &Moment) -> Result<String, JournalError> {
+/// unless [`Journal::with_moved_evidence`] has put it back.
+pub fn export(entries: &[FoundEntry], moment: &Moment) -> Result<String, JournalError> {
     let header = Header { proctor_journal_export: VERSION, exported_at: Some(moment.now) };
     let place = std::path::Path::new("the export");
     let mut text = to_line(&header).at("write", place)?;
@@ -41,9 +41,9 @@ pub fn export(entries: &[Found], moment: &Moment) -> Result<String, JournalError
     Ok(text)
 }
 
-/// What an import did.
+/// The ids that an import added, skipped and refused.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Imported {
+pub struct ImportResult {
     /// Ids that were added.
     pub added: Vec<String>,
     /// Ids that were there already, with the same content.
@@ -58,19 +58,19 @@ pub struct Imported {
 
 impl<D: Disk> Journal<D> {
     /// Adds the resolved entries of an export that this journal or lane does not have.
-    pub fn import(&self, bytes: &[u8], moment: &Moment) -> Answer<Imported> {
-        let mut report = Imported::default();
+    pub fn import(&self, bytes: &[u8], moment: &Moment) -> JournalResult<ImportResult> {
+        let mut report = ImportResult::default();
         let offered = read_lines(bytes, &mut report)?;
         let mut locked = self.store.lock(moment)?;
-        locked.settle()?;
+        locked.recover_state()?;
         let here = self.list(&Filter::default())?;
-        let known: HashMap<&str, &Found> =
+        let known: HashMap<&str, &FoundEntry> =
             here.value.iter().map(|found| (found.entry.id.as_str(), found)).collect();
         let mut missing: BTreeMap<&str, Vec<&Entry>> = BTreeMap::new();
         for entry in &offered {
             let id = entry.id.clone();
             match known.get(id.as_str()) {
-                Some(present) if self.says_the_same(present, entry)? => report.known.push(id),
+                Some(present) if self.has_same_content(present, entry)? => report.known.push(id),
                 Some(_) => report.conflicting.push(id),
                 None if report.added.contains(&id) => report.conflicting.push(id),
                 None => {
@@ -89,20 +89,20 @@ impl<D: Disk> Journal<D> {
             locked.append_missing(session, &lines)?;
         }
         let warnings = std::mem::take(&mut locked.warnings);
-        Ok(Noted { value: report, warnings })
+        Ok(WithWarnings { value: report, warnings })
     }
 
-    /// Whether an entry here says what the offered one says, wherever its evidence is kept.
-    fn says_the_same(&self, here: &Found, offered: &Entry) -> Result<bool, JournalError> {
+    /// Whether the stored entry has the content of the imported one, wherever its evidence is kept.
+    fn has_same_content(&self, here: &FoundEntry, offered: &Entry) -> Result<bool, JournalError> {
         if here.entry == *offered {
             return Ok(true);
         }
         Ok(here.entry.evidence_moved.is_some()
-            && self.complete(here.clone())?.value.entry == *offered)
+            && self.with_moved_evidence(here.clone())?.value.entry == *offered)
     }
 }
 
-fn read_lines(bytes: &[u8], report: &mut Imported) -> Result<Vec<Entry>, JournalError> {
+fn read_lines(bytes: &[u8], report: &mut ImportResult) -> Result<Vec<Entry>, JournalError> {
     // A whole current file is an entry over several lines.
     if let Ok(entry) = decode::record::<Entry>(bytes) {
         return Ok(resolved_only(entry, report).into_iter().collect());
@@ -124,7 +124,7 @@ fn read_lines(bytes: &[u8], report: &mut Imported) -> Result<Vec<Entry>, Journal
     Ok(entries)
 }
 
-fn resolved_only(entry: Entry, report: &mut Imported) -> Option<Entry> {
+fn resolved_only(entry: Entry, report: &mut ImportResult) -> Option<Entry> {
     if entry.outcome.is_none() {
         report.active.push(entry.id);
         return None;

@@ -1,8 +1,8 @@
 //! Answers to an agent's hooks, in the shapes Claude Code sends and reads.
 //!
-//! [`plan`] decides from the hook's JSON what is to be done, [`Reply`] is the JSON to print.
+//! [`plan`] decides from the hook's JSON what is to be done, [`HookReply`] is the JSON to print.
 //! [`Journal::hook`] joins the two and never fails: whatever happens, the host gets a valid answer
-//! and the error goes into [`Reply::log`] for the caller to write down. A hook must not hold up
+//! and the error goes into [`HookReply::log`] for the caller to write down. A hook must not hold up
 //! the agent, so open the journal with [`LOCK_WAIT`].
 
 use std::path::PathBuf;
@@ -55,7 +55,7 @@ pub fn folder_of(input: &Value) -> Option<PathBuf> {
 
 /// What a hook's input asks for.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Plan {
+pub enum HookAction {
     /// A session began or was resumed.
     Start {
         /// The host's session id.
@@ -74,16 +74,16 @@ pub enum Plan {
     Nothing,
 }
 
-/// What to print, and what to write down.
+/// What the hook prints and what it logs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Reply {
+pub struct HookReply {
     /// One JSON object for the host.
     pub stdout: String,
     /// Errors and warnings for the hook's own log.
     pub log: Vec<String>,
 }
 
-impl Reply {
+impl HookReply {
     fn new(event: &str, context: Option<String>) -> Self {
         let answer = match context {
             Some(text) => json!({
@@ -101,16 +101,16 @@ fn event_of(input: &Value) -> &str {
 }
 
 /// Decides what a hook's input asks for.
-pub fn plan(input: &Value) -> Plan {
+pub fn plan(input: &Value) -> HookAction {
     let session = input.get("session_id").and_then(Value::as_str).map(ToOwned::to_owned);
     match event_of(input) {
-        "SessionStart" => Plan::Start { session },
-        "SessionEnd" => Plan::End { session },
-        "PreToolUse" => Plan::Count,
+        "SessionStart" => HookAction::Start { session },
+        "SessionEnd" => HookAction::End { session },
+        "PreToolUse" => HookAction::Count,
         "PostToolUse" | "PostToolUseFailure" => {
-            test_run(input).map_or(Plan::Nothing, |run| Plan::Tests(Box::new(run)))
+            test_run(input).map_or(HookAction::Nothing, |run| HookAction::Tests(Box::new(run)))
         }
-        _ => Plan::Nothing,
+        _ => HookAction::Nothing,
     }
 }
 
@@ -135,7 +135,7 @@ fn test_run(input: &Value) -> Option<CommandResult> {
         .into_iter()
         .flatten()
         .any(|flag| flag.as_bool() == Some(true));
-    let output = if failed { words_of(input.get("error")) } else { output_of(response) };
+    let output = if failed { text_of(input.get("error")) } else { output_of(response) };
     let exit = if failed { exit_in(&output) } else { Some(0) };
     Some(CommandResult {
         argv: vec!["sh".to_owned(), "-c".to_owned(), command.to_owned()],
@@ -153,11 +153,11 @@ fn output_of(response: &Value) -> String {
     if let Value::String(text) = response {
         return text.clone();
     }
-    let parts = ["stdout", "stderr"].map(|name| words_of(response.get(name)));
+    let parts = ["stdout", "stderr"].map(|name| text_of(response.get(name)));
     parts.join("\n").trim().to_owned()
 }
 
-fn words_of(value: Option<&Value>) -> String {
+fn text_of(value: Option<&Value>) -> String {
     match value {
         None | Some(Value::Null) => String::new(),
         Some(Value::String(text)) => text.clone(),
@@ -176,11 +176,11 @@ fn exit_in(text: &str) -> Option<i32> {
 
 impl<D: Disk> Journal<D> {
     /// Does what a hook asks for and answers it. Never fails.
-    pub fn hook(&self, input: &[u8], options: Options, moment: &Moment) -> Reply {
+    pub fn hook(&self, input: &[u8], options: Options, moment: &Moment) -> HookReply {
         match read_input(input) {
             Ok(input) => self.hook_with(&input, options, moment, |_| None),
             Err(error) => {
-                let mut reply = Reply::new("", None);
+                let mut reply = HookReply::new("", None);
                 reply.log.push(error.to_string());
                 reply
             }
@@ -195,39 +195,40 @@ impl<D: Disk> Journal<D> {
         options: Options,
         moment: &Moment,
         recorded: impl FnOnce(&CommandResult) -> Option<RecordedResult>,
-    ) -> Reply {
+    ) -> HookReply {
         let event = event_of(input).to_owned();
         let mut log = Vec::new();
         let mut plan = plan(input);
-        if let Plan::Tests(run) = &mut plan {
+        if let HookAction::Tests(run) = &mut plan {
             run.recorded = recorded(run);
         }
-        let context = self.follow(plan, options, moment, &mut log).unwrap_or_else(|error| {
-            log.push(format!("{event}: {error}"));
-            None
-        });
-        Reply { log, ..Reply::new(&event, context) }
+        let context =
+            self.perform_action(plan, options, moment, &mut log).unwrap_or_else(|error| {
+                log.push(format!("{event}: {error}"));
+                None
+            });
+        HookReply { log, ..HookReply::new(&event, context) }
     }
 
-    fn follow(
+    fn perform_action(
         &self,
-        plan: Plan,
+        plan: HookAction,
         options: Options,
         moment: &Moment,
         log: &mut Vec<String>,
     ) -> Result<Option<String>, JournalError> {
         match plan {
-            Plan::Nothing => Ok(None),
-            Plan::Start { session } => self.on_start(session.as_deref(), moment, log),
-            Plan::End { session } => {
+            HookAction::Nothing => Ok(None),
+            HookAction::Start { session } => self.on_start(session.as_deref(), moment, log),
+            HookAction::End { session } => {
                 match session {
-                    Some(session) => self.end_session_named(&session, moment).map(drop)?,
+                    Some(session) => self.end_session_if_named(&session, moment).map(drop)?,
                     None => self.end_session(moment).map(drop)?,
                 }
                 Ok(None)
             }
-            Plan::Count => self.on_tool(options, moment, log),
-            Plan::Tests(run) => self.on_tests(&run, moment, log),
+            HookAction::Count => self.on_tool(options, moment, log),
+            HookAction::Tests(run) => self.on_tests(&run, moment, log),
         }
     }
 
@@ -239,7 +240,7 @@ impl<D: Disk> Journal<D> {
     ) -> Result<Option<String>, JournalError> {
         let started = self.start_session(session, moment)?;
         log.extend(started.warnings.iter().map(ToString::to_string));
-        Ok(self.current(moment)?.value.map(|current| notice(&current)))
+        Ok(self.current(moment)?.value.map(|current| active_entry_notice(&current)))
     }
 
     fn on_tool(
@@ -251,7 +252,7 @@ impl<D: Disk> Journal<D> {
         let used = self.use_tool(options.frequency.max(1), moment)?;
         log.extend(used.warnings.iter().map(ToString::to_string));
         let count = used.value.count;
-        Ok(used.value.check_in.map(|entry| check_in(&entry, count)))
+        Ok(used.value.check_in.map(|entry| check_in_text(&entry, count)))
     }
 
     /// Attaches what the tests did to the active entry. It does not resolve: a hook does not see
@@ -284,7 +285,7 @@ impl<D: Disk> Journal<D> {
     }
 }
 
-fn notice(current: &Current) -> String {
+fn active_entry_notice(current: &Current) -> String {
     let Current { entry, orphan } = current;
     let goal = shorten(&entry.goal, 160);
     if *orphan {
@@ -300,7 +301,7 @@ fn notice(current: &Current) -> String {
     )
 }
 
-fn check_in(entry: &Entry, count: u64) -> String {
+fn check_in_text(entry: &Entry, count: u64) -> String {
     format!(
         "Journal check-in after {count} tool calls. Entry {}: hypothesis \"{}\"; prediction \"{}\". \
          If it still holds, go on. If it changed, update the entry; if it is decided, resolve it.",

@@ -6,17 +6,17 @@ use crate::time::{Moment, UtcTime};
 
 /// `ghap_{YYYYMMDD}_{HHMMSS}_{random6}`
 pub fn entry_id(moment: &Moment) -> String {
-    made("ghap", moment.now, moment.nonce)
+    make_id("ghap", moment.now, moment.nonce)
 }
 
 /// `session_{YYYYMMDD}_{HHMMSS}_{random6}`
 ///
 /// Takes other bits of the nonce than [`entry_id`]: one operation may make both.
 pub fn session_id(moment: &Moment) -> String {
-    made("session", moment.now, moment.nonce >> 24)
+    make_id("session", moment.now, moment.nonce >> 24)
 }
 
-fn made(kind: &str, now: UtcTime, bits: u64) -> String {
+fn make_id(kind: &str, now: UtcTime, bits: u64) -> String {
     format!("{kind}_{}_{}_{:06x}", now.compact_date(), now.compact_clock(), bits & 0xff_ffff)
 }
 

@@ -67,10 +67,11 @@ pub use entry::{
 };
 pub use error::{JournalError, Refusal};
 pub use journal::{
-    Answer, CHECK_IN, Captured, Current, Filter, Found, Journal, Match, Place, ToolUse,
+    CHECK_IN, CaptureResult, Current, EntryPlace, Filter, FoundEntry, Journal, JournalResult,
+    Match, ToolUse,
 };
 pub use model::{ConfidenceTier, Domain, OutcomeStatus, Strategy};
 pub use record::Extra;
 pub use request::{Annotation, Change, Draft, Resolution};
 pub use time::{Moment, UtcTime};
-pub use warning::{Noted, Warning};
+pub use warning::{Warning, WithWarnings};

@@ -136,7 +136,7 @@ vocabulary! {
         Confirmed = "confirmed",
         /// What was predicted did not happen.
         Falsified = "falsified",
-        /// Nobody found out.
+        /// The outcome was never determined.
         Abandoned = "abandoned",
     }
 }

@@ -4,7 +4,7 @@ use crate::capture::Expectation;
 use crate::entry::{Evidence, Lesson, RootCause};
 use crate::error::Refusal;
 use crate::model::{Domain, OutcomeStatus, Strategy};
-use crate::text::{fit, fit_some};
+use crate::text::{truncate_field, truncate_optional_field};
 use crate::warning::Warning;
 
 /// A new entry.
@@ -58,10 +58,10 @@ impl Draft {
     pub(crate) fn checked(self, warnings: &mut Vec<Warning>) -> Result<Self, Refusal> {
         check_confidence(self.confidence)?;
         Ok(Self {
-            goal: fit("goal", self.goal, warnings),
-            hypothesis: fit("hypothesis", self.hypothesis, warnings),
-            action: fit("action", self.action, warnings),
-            prediction: fit("prediction", self.prediction, warnings),
+            goal: truncate_field("goal", self.goal, warnings),
+            hypothesis: truncate_field("hypothesis", self.hypothesis, warnings),
+            action: truncate_field("action", self.action, warnings),
+            prediction: truncate_field("prediction", self.prediction, warnings),
             ..self
         })
     }
@@ -106,10 +106,10 @@ impl Change {
     pub(crate) fn checked(self, warnings: &mut Vec<Warning>) -> Result<Self, Refusal> {
         check_confidence(self.confidence)?;
         Ok(Self {
-            hypothesis: fit_some("hypothesis", self.hypothesis, warnings),
-            action: fit_some("action", self.action, warnings),
-            prediction: fit_some("prediction", self.prediction, warnings),
-            note: fit_some("note", self.note, warnings),
+            hypothesis: truncate_optional_field("hypothesis", self.hypothesis, warnings),
+            action: truncate_optional_field("action", self.action, warnings),
+            prediction: truncate_optional_field("prediction", self.prediction, warnings),
+            note: truncate_optional_field("note", self.note, warnings),
             ..self
         })
     }
@@ -150,10 +150,10 @@ impl Resolution {
 
     pub(crate) fn checked(self, warnings: &mut Vec<Warning>) -> Self {
         Self {
-            result: fit("result", self.result, warnings),
-            surprise: fit_some("surprise", self.surprise, warnings),
-            root_cause: self.root_cause.map(|cause| fit_cause(cause, warnings)),
-            lesson: self.lesson.map(|lesson| fit_lesson(lesson, warnings)),
+            result: truncate_field("result", self.result, warnings),
+            surprise: truncate_optional_field("surprise", self.surprise, warnings),
+            root_cause: self.root_cause.map(|cause| truncate_cause(cause, warnings)),
+            lesson: self.lesson.map(|lesson| truncate_lesson(lesson, warnings)),
             ..self
         }
     }
@@ -180,26 +180,26 @@ impl Annotation {
 
     pub(crate) fn checked(self, warnings: &mut Vec<Warning>) -> Self {
         Self {
-            surprise: fit_some("surprise", self.surprise, warnings),
-            root_cause: self.root_cause.map(|cause| fit_cause(cause, warnings)),
-            lesson: self.lesson.map(|lesson| fit_lesson(lesson, warnings)),
-            note: fit_some("note", self.note, warnings),
+            surprise: truncate_optional_field("surprise", self.surprise, warnings),
+            root_cause: self.root_cause.map(|cause| truncate_cause(cause, warnings)),
+            lesson: self.lesson.map(|lesson| truncate_lesson(lesson, warnings)),
+            note: truncate_optional_field("note", self.note, warnings),
         }
     }
 }
 
-fn fit_cause(cause: RootCause, warnings: &mut Vec<Warning>) -> RootCause {
+fn truncate_cause(cause: RootCause, warnings: &mut Vec<Warning>) -> RootCause {
     RootCause {
-        category: fit("root cause category", cause.category, warnings),
-        description: fit("root cause description", cause.description, warnings),
+        category: truncate_field("root cause category", cause.category, warnings),
+        description: truncate_field("root cause description", cause.description, warnings),
         ..cause
     }
 }
 
-fn fit_lesson(lesson: Lesson, warnings: &mut Vec<Warning>) -> Lesson {
+fn truncate_lesson(lesson: Lesson, warnings: &mut Vec<Warning>) -> Lesson {
     Lesson {
-        what_worked: fit("lesson", lesson.what_worked, warnings),
-        takeaway: fit_some("takeaway", lesson.takeaway, warnings),
+        what_worked: truncate_field("lesson", lesson.what_worked, warnings),
+        takeaway: truncate_optional_field("takeaway", lesson.takeaway, warnings),
         ..lesson
     }
 }

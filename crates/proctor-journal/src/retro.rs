@@ -15,7 +15,7 @@ use crate::stats::{Group, Rate, Stats, stats};
 use crate::time::UtcTime;
 
 /// The most falsified hypotheses compared with each other.
-const MOST_COMPARED: usize = 300;
+const MAX_COMPARED: usize = 300;
 
 /// The week (Monday to Monday, UTC) a time falls in: its start and its end.
 pub fn week_of(now: UtcTime) -> (UtcTime, UtcTime) {
@@ -54,7 +54,7 @@ pub fn stats_document(numbers: &Stats) -> Document {
     document.section("By tier", group_table("tier", &numbers.by_tier));
     document.section("By month", group_table("month", &numbers.by_month));
     if let Some(calibration) = &numbers.calibration {
-        let few = if calibration.n < crate::stats::TOO_FEW { " (too few to tell)" } else { "" };
+        let few = if calibration.n < crate::stats::MIN_SAMPLE { " (too few to tell)" } else { "" };
         let text = format!(
             "Brier score {:.3} over {} stated predictions{few}; 0 is perfect, 0.25 is a coin.",
             calibration.brier, calibration.n
@@ -176,7 +176,7 @@ fn repetitions(entries: &[&Entry]) -> Vec<Item> {
     let falsified: Vec<(&Entry, HashSet<String>)> = entries
         .iter()
         .filter(|entry| entry.status() == Some(OutcomeStatus::Falsified))
-        .take(MOST_COMPARED)
+        .take(MAX_COMPARED)
         .map(|entry| (*entry, words(&entry.hypothesis).collect()))
         .collect();
     let mut items = Vec::new();
@@ -185,7 +185,7 @@ fn repetitions(entries: &[&Entry]) -> Vec<Item> {
         let alike: Vec<&str> = falsified
             .iter()
             .skip(index + 1)
-            .filter(|(other, theirs)| !used.contains(&other.id) && alike(own, theirs))
+            .filter(|(other, theirs)| !used.contains(&other.id) && are_similar(own, theirs))
             .map(|(other, _)| other.id.as_str())
             .collect();
         if used.contains(&entry.id) || alike.is_empty() {
@@ -202,7 +202,7 @@ fn repetitions(entries: &[&Entry]) -> Vec<Item> {
     items
 }
 
-fn alike(a: &HashSet<String>, b: &HashSet<String>) -> bool {
+fn are_similar(a: &HashSet<String>, b: &HashSet<String>) -> bool {
     let shared = a.intersection(b).count();
     shared >= 2 && shared * 2 >= a.union(b).count()
 }

@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use crate::entry::Entry;
-use crate::entry_header::Regarded;
+use crate::entry_header::SearchableEntry;
 use crate::model::OutcomeStatus;
 
 /// Usual constants of BM25: how fast repetition stops to count, how much length matters.
@@ -33,7 +33,7 @@ fn each_word<'a>(text: &'a str, mut take: impl FnMut(&'a str)) {
     if !text.is_ascii() {
         return raw_words(text).for_each(take);
     }
-    // Most texts are plain, and bytes are told apart faster than characters.
+    // Most texts are ASCII, and bytes are classified faster than characters.
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     let mut rest = text;
     while let Some(start) = rest.bytes().position(|byte| plain(&byte)) {
@@ -53,7 +53,7 @@ pub struct Hit {
     pub score: f64,
 }
 
-/// The words looked for, by their length in bytes: most words of an entry are told from them by that alone.
+/// The words of a query by their length in bytes: the length alone rules out most words of an entry.
 struct Query {
     by_length: Vec<Vec<(String, usize)>>,
     count: usize,
@@ -96,7 +96,10 @@ struct Profiles {
 }
 
 impl Profiles {
-    fn new<'a, T: Regarded + 'a>(entries: impl IntoIterator<Item = &'a T>, query: &Query) -> Self {
+    fn new<'a, T: SearchableEntry + 'a>(
+        entries: impl IntoIterator<Item = &'a T>,
+        query: &Query,
+    ) -> Self {
         let mut profiles = Self { terms: query.count, counts: Vec::new(), lengths: Vec::new() };
         for entry in entries {
             let start = profiles.counts.len();
@@ -143,8 +146,8 @@ pub fn search<'a>(text: &str, entries: impl IntoIterator<Item = &'a Entry>) -> V
     rank(text, entries)
 }
 
-/// [`search`] over entries or glimpses of them.
-pub(crate) fn rank<'a, T: Regarded + 'a>(
+/// [`search`] over entries or their headers.
+pub(crate) fn rank<'a, T: SearchableEntry + 'a>(
     text: &str,
     entries: impl IntoIterator<Item = &'a T>,
 ) -> Vec<Hit> {
@@ -195,12 +198,12 @@ pub fn similar<'a>(
     shown: &[String],
     limit: usize,
 ) -> Vec<&'a Entry> {
-    let alike = alike(entry, &past.iter().collect::<Vec<_>>(), shown, limit);
+    let alike = similar_places(entry, &past.iter().collect::<Vec<_>>(), shown, limit);
     alike.into_iter().filter_map(|place| past.get(place)).collect()
 }
 
-/// [`similar`] over entries or glimpses of them: their places.
-pub(crate) fn alike<T: Regarded>(
+/// [`similar`] over entries or their headers; returns indices.
+pub(crate) fn similar_places<T: SearchableEntry>(
     entry: &Entry,
     past: &[&T],
     shown: &[String],
@@ -224,7 +227,7 @@ pub(crate) fn alike<T: Regarded>(
     likely
 }
 
-fn shares_two_words<T: Regarded>(wanted: &HashSet<String>, entry: &T) -> bool {
+fn shares_two_words<T: SearchableEntry>(wanted: &HashSet<String>, entry: &T) -> bool {
     let least = wanted.len().min(2);
     let texts = entry.texts();
     let shared: HashSet<String> =

@@ -10,11 +10,11 @@ use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
 
 use crate::entry::Entry;
-use crate::entry_header::{Facts, Regarded};
+use crate::entry_header::{EntryFacts, SearchableEntry};
 use crate::model::OutcomeStatus;
 
 /// Below this many decided entries a rate is called too few to tell.
-pub const TOO_FEW: u64 = 10;
+pub const MIN_SAMPLE: u64 = 10;
 
 /// The tier of entries that an exit code alone decided, in statistics. In the entry itself they are gold.
 pub const EXIT_TIER: &str = "exit";
@@ -56,7 +56,7 @@ impl Rate {
 
     /// Whether there are too few to say anything.
     pub const fn is_too_few(&self) -> bool {
-        self.n < TOO_FEW
+        self.n < MIN_SAMPLE
     }
 }
 
@@ -105,7 +105,7 @@ impl Group {
         Rate::new(self.auto_captured, self.decided())
     }
 
-    fn add(&mut self, entry: &Facts<'_>) {
+    fn add(&mut self, entry: &EntryFacts<'_>) {
         match entry.status {
             None => self.active += 1,
             Some(OutcomeStatus::Abandoned) => self.abandoned += 1,
@@ -131,7 +131,7 @@ impl Serialize for Group {
         group.serialize_field("abandoned", &self.abandoned)?;
         group.serialize_field("active", &self.active)?;
         group.serialize_field("iterations", &self.iterations)?;
-        group.serialize_field("too_few", &(self.decided() < TOO_FEW))?;
+        group.serialize_field("too_few", &(self.decided() < MIN_SAMPLE))?;
         group.serialize_field("confirmed_rate", &self.confirmed_rate())?;
         group.serialize_field("first_try_rate", &self.first_try_rate())?;
         group.serialize_field("auto_share", &self.auto_share())?;
@@ -188,7 +188,7 @@ pub fn stats<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Stats {
 }
 
 /// [`stats`] over what is known of entries.
-pub(crate) fn count<'a>(entries: impl IntoIterator<Item = Facts<'a>>) -> Stats {
+pub(crate) fn count<'a>(entries: impl IntoIterator<Item = EntryFacts<'a>>) -> Stats {
     let mut stats = Stats::default();
     let mut stated = Vec::new();
     let mut months: BTreeMap<(i16, i8), Group> = BTreeMap::new();
@@ -216,7 +216,7 @@ pub(crate) fn count<'a>(entries: impl IntoIterator<Item = Facts<'a>>) -> Stats {
 }
 
 /// A stated probability and whether it came true.
-fn forecast(entry: &Facts<'_>) -> Option<(f64, bool)> {
+fn forecast(entry: &EntryFacts<'_>) -> Option<(f64, bool)> {
     let came_true = match entry.status? {
         OutcomeStatus::Confirmed => true,
         OutcomeStatus::Falsified => false,
@@ -335,8 +335,8 @@ mod tests {
         assert_eq!((tiers["exit"].confirmed, tiers["gold"].confirmed), (2, 2));
         for entry in entries {
             let line = serde_json::to_string(&entry).unwrap();
-            let glimpse = crate::entry_header::EntryHeader::of_bytes(line.as_bytes()).unwrap();
-            assert_eq!(glimpse.facts(), entry.facts());
+            let header = crate::entry_header::EntryHeader::of_bytes(line.as_bytes()).unwrap();
+            assert_eq!(header.facts(), entry.facts());
         }
     }
 }

@@ -66,8 +66,8 @@ impl State {
         }
     }
 
-    /// The entry an operation on "the active entry" means.
-    fn own(&self, operation: &'static str) -> Result<&Entry, Refusal> {
+    /// The active entry of the open session; an entry of another session is refused.
+    fn own_entry(&self, operation: &'static str) -> Result<&Entry, Refusal> {
         match (self.phase(), &self.current) {
             (Phase::Active, Some(entry)) => Ok(entry),
             (_, Some(entry)) => Err(Refusal::OrphanPending {
@@ -148,7 +148,7 @@ impl Step {
     }
 
     fn rewrite(state: &State, mut entry: Entry) -> Self {
-        let mut effects: Vec<Effect> = make_room(&mut entry).into_iter().collect();
+        let mut effects: Vec<Effect> = move_oldest_evidence(&mut entry).into_iter().collect();
         effects.push(Effect::WriteCurrent(entry.clone()));
         Self {
             effects,
@@ -214,19 +214,21 @@ fn new_entry(draft: Draft, session_id: String, moment: &Moment) -> Entry {
         notes: Vec::new(),
         iteration_started_at: None,
         confidence: draft.confidence,
-        expectation: draft.expectation.map(|expect| stated(expect.to_string(), moment.now)),
+        expectation: draft
+            .expectation
+            .map(|expect| stated_expectation(expect.to_string(), moment.now)),
         evidence: Vec::new(),
         evidence_moved: None,
         extra: Extra::default(),
     }
 }
 
-fn stated(expect: String, stated_at: UtcTime) -> StatedExpectation {
+fn stated_expectation(expect: String, stated_at: UtcTime) -> StatedExpectation {
     StatedExpectation { expect, stated_at, extra: Extra::default() }
 }
 
 fn update(state: &State, change: Change, now: UtcTime) -> Result<Step, Refusal> {
-    let before = state.own("update")?;
+    let before = state.own_entry("update")?;
     let mut entry = before.clone();
     iterate(&mut entry, &change, now);
     if let Some(strategy) = change.strategy {
@@ -237,7 +239,7 @@ fn update(state: &State, change: Change, now: UtcTime) -> Result<Step, Refusal> 
     if let Some(expect) = change.expectation.map(|expect| expect.to_string()) {
         // Saying the same again does not make it younger.
         if entry.expectation.as_ref().is_none_or(|known| known.expect != expect) {
-            entry.expectation = Some(stated(expect, now));
+            entry.expectation = Some(stated_expectation(expect, now));
         }
     }
     if entry == *before {
@@ -281,8 +283,8 @@ fn iterate(entry: &mut Entry, change: &Change, now: UtcTime) {
 fn resolve(state: &State, resolution: Resolution, now: UtcTime) -> Result<Step, Refusal> {
     let operation =
         if resolution.status == OutcomeStatus::Abandoned { "abandon" } else { "resolve" };
-    let mut entry = resolved(state.own(operation)?.clone(), resolution, now);
-    let mut effects: Vec<Effect> = make_room(&mut entry).into_iter().collect();
+    let mut entry = resolved(state.own_entry(operation)?.clone(), resolution, now);
+    let mut effects: Vec<Effect> = move_oldest_evidence(&mut entry).into_iter().collect();
     effects.extend([Effect::Record(entry.clone()), Effect::ClearCurrent]);
     Ok(Step {
         effects,
@@ -314,9 +316,8 @@ fn resolved(entry: Entry, resolution: Resolution, now: UtcTime) -> Entry {
 
 /// Takes the oldest pieces of evidence but the first few out of an entry that holds too many.
 ///
-/// An entry that stays active while somebody tries and tries would otherwise grow without bound, and
-/// be written anew each time.
-fn make_room(entry: &mut Entry) -> Option<Effect> {
+/// Otherwise an entry that stays active over many runs would grow without bound, and each run rewrites it.
+fn move_oldest_evidence(entry: &mut Entry) -> Option<Effect> {
     let room = FIRST_EVIDENCE + NEWEST_EVIDENCE;
     let excess = entry.evidence.len().checked_sub(room).filter(|excess| *excess > 0)?;
     let evidence: Vec<Evidence> =
@@ -331,13 +332,13 @@ fn make_room(entry: &mut Entry) -> Option<Effect> {
 }
 
 fn attach(state: &State, evidence: Evidence) -> Result<Step, Refusal> {
-    let mut entry = state.own("attach evidence to")?.clone();
+    let mut entry = state.own_entry("attach evidence to")?.clone();
     entry.evidence.push(evidence);
     Ok(Step::rewrite(state, entry))
 }
 
 fn annotate(state: &State, annotation: Annotation) -> Result<Step, Refusal> {
-    let before = state.own("annotate")?;
+    let before = state.own_entry("annotate")?;
     let mut entry = before.clone();
     apply_annotation(&mut entry, annotation);
     if entry == *before {

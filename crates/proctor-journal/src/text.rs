@@ -13,7 +13,11 @@ pub fn lossy(bytes: &[u8]) -> Cow<'_, str> {
 }
 
 /// Cuts a text at the limit, with a warning for the caller when something was cut.
-pub(crate) fn fit(field: &'static str, text: String, warnings: &mut Vec<Warning>) -> String {
+pub(crate) fn truncate_field(
+    field: &'static str,
+    text: String,
+    warnings: &mut Vec<Warning>,
+) -> String {
     let Some((cut, _)) = cut_point(&text) else { return text };
     let had = text.chars().count();
     warnings.push(Warning::Truncated { field, had, kept: LIMIT });
@@ -22,13 +26,13 @@ pub(crate) fn fit(field: &'static str, text: String, warnings: &mut Vec<Warning>
     text
 }
 
-/// [`fit`] for a field that may be absent.
-pub(crate) fn fit_some(
+/// [`truncate_field`] for a field that may be absent.
+pub(crate) fn truncate_optional_field(
     field: &'static str,
     text: Option<String>,
     warnings: &mut Vec<Warning>,
 ) -> Option<String> {
-    text.map(|text| fit(field, text, warnings))
+    text.map(|text| truncate_field(field, text, warnings))
 }
 
 /// The byte at which the first character over the limit starts.
@@ -49,14 +53,14 @@ mod tests {
     fn exactly_the_limit_is_kept_without_a_warning() {
         let mut warnings = Vec::new();
         let text = "é".repeat(LIMIT);
-        assert_eq!(fit("goal", text.clone(), &mut warnings), text);
+        assert_eq!(truncate_field("goal", text.clone(), &mut warnings), text);
         assert!(warnings.is_empty());
     }
 
     #[test]
     fn characters_are_counted_not_bytes() {
         let mut warnings = Vec::new();
-        let kept = fit("goal", "é".repeat(LIMIT + 3), &mut warnings);
+        let kept = truncate_field("goal", "é".repeat(LIMIT + 3), &mut warnings);
         assert_eq!(kept.chars().count(), LIMIT);
         assert_eq!(
             warnings[0].to_string(),

@@ -3,13 +3,13 @@
 use proctor_text::shorten;
 
 use crate::entry::Entry;
-use crate::journal::{Found, Place};
+use crate::journal::{EntryPlace, FoundEntry};
 use crate::render::{Block, Document, Item};
 
 /// The timeline of entries, oldest day first.
-pub fn timeline(entries: &[Found]) -> Document {
+pub fn timeline(entries: &[FoundEntry]) -> Document {
     let mut document = Document::new("Journal timeline");
-    let mut sorted: Vec<&Found> = entries.iter().collect();
+    let mut sorted: Vec<&FoundEntry> = entries.iter().collect();
     sorted
         .sort_by(|a, b| (a.entry.created_at, &a.entry.id).cmp(&(b.entry.created_at, &b.entry.id)));
     for day in sorted.chunk_by(|a, b| day(a) == day(b)) {
@@ -22,15 +22,15 @@ pub fn timeline(entries: &[Found]) -> Document {
     document
 }
 
-fn day(found: &Found) -> jiff::civil::Date {
+fn day(found: &FoundEntry) -> jiff::civil::Date {
     found.entry.created_at.civil().date()
 }
 
-fn day_name(found: &Found) -> String {
+fn day_name(found: &FoundEntry) -> String {
     day(found).to_string()
 }
 
-fn item(found: &Found) -> Item {
+fn item(found: &FoundEntry) -> Item {
     let entry = &found.entry;
     let clock = entry.created_at.civil().time();
     let lane = found.lane.as_ref().map(|lane| format!(" [{lane}]")).unwrap_or_default();
@@ -46,9 +46,9 @@ fn item(found: &Found) -> Item {
     Item { text, details: details(entry) }
 }
 
-fn status(found: &Found) -> &'static str {
+fn status(found: &FoundEntry) -> &'static str {
     match (&found.place, found.entry.status()) {
-        (Place::Active, _) | (_, None) => "active",
+        (EntryPlace::Active, _) | (_, None) => "active",
         (_, Some(status)) => status.as_str(),
     }
 }

@@ -87,18 +87,18 @@ impl fmt::Display for Warning {
     }
 }
 
-/// An answer with what there is to remark about it.
+/// A value with the warnings that arose on the way.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Noted<T> {
+pub struct WithWarnings<T> {
     /// The answer.
     pub value: T,
     /// Remarks for the caller.
     pub warnings: Vec<Warning>,
 }
 
-impl<T> Noted<T> {
+impl<T> WithWarnings<T> {
     /// Changes the answer and keeps the remarks.
-    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Noted<U> {
-        Noted { value: change(self.value), warnings: self.warnings }
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> WithWarnings<U> {
+        WithWarnings { value: change(self.value), warnings: self.warnings }
     }
 }

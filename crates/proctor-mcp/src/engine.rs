@@ -10,10 +10,10 @@ use proctor_process::Guard;
 use proctor_record::RunStore;
 
 use crate::error::ToolError;
-use crate::journal::refused;
+use crate::journal::journal_error;
 use crate::runs::{Listings, RunCache, StartedRuns};
 
-/// What the binary knows and the tools need.
+/// Settings that the binary passes to the tools.
 pub struct Setup {
     /// The project's root folder.
     pub root: PathBuf,
@@ -41,7 +41,7 @@ pub struct JournalSetup {
     pub host_session: Option<String>,
 }
 
-/// What handlers work with. Clones share everything, and are for the same client.
+/// The state that handlers share. Clones are for the same client.
 #[derive(Clone)]
 pub struct Engine {
     setup: Arc<Setup>,
@@ -115,7 +115,7 @@ impl Engine {
         &self.run_cache
     }
 
-    pub(crate) fn sides(&self) -> &ComparisonCache {
+    pub(crate) fn comparisons(&self) -> &ComparisonCache {
         &self.sides
     }
 
@@ -136,7 +136,7 @@ impl Engine {
             )
         })?;
         match lane.or(journal.lane.as_deref()) {
-            Some(lane) => Journal::at(dir).lane(lane).map_err(refused),
+            Some(lane) => Journal::at(dir).lane(lane).map_err(journal_error),
             None => Ok(Journal::at(dir)),
         }
     }

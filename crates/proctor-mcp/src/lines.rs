@@ -1,7 +1,7 @@
 //! One message a line: the transport below MCP on a pair of streams.
 //!
 //! `rmcp` has such a transport, which passes over a line that is not JSON without a word. A client that waits for an answer to it
-//! waits for ever, so here it gets one, as JSON-RPC has it: -32700 for what is not JSON, -32600 for JSON that is no request, with the
+//! waits for ever, so here it gets one, as JSON-RPC has it: -32700 for what is not JSON, -32600 for JSON that is not a request, with the
 //! request's id where there is one and `null` where there is none. Never answered are notifications and answers, however broken:
 //! two programs that answer each other's errors would never end.
 //!
@@ -19,18 +19,18 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _,
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-/// How long a line may be: as long as a request over HTTP.
-const LONGEST: usize = 16 << 20;
+/// Longest line of input; the same limit as for a request over HTTP.
+const MAX_LINE_BYTES: usize = 16 << 20;
 /// How many lines may wait to be written.
-const WAITING: usize = 64;
+const MAX_QUEUED_LINES: usize = 64;
 /// How long the last lines may take once the client has closed its side.
-const LAST_WORDS: Duration = Duration::from_secs(5);
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 
 const PARSE_ERROR: i32 = -32700;
 const INVALID_REQUEST: i32 = -32600;
 
-/// A line on its way out, and who wants to know that it is.
-struct Outgoing {
+/// A line to write, and the sender that waits for the result.
+struct OutgoingLine {
     line: Vec<u8>,
     written: Option<oneshot::Sender<io::Result<()>>>,
 }
@@ -43,49 +43,49 @@ pub(crate) struct Lines<I> {
     /// Whether the rest of a line that is too long is being passed over.
     skipping: bool,
     ended: bool,
-    /// An answer to a line that was no message.
-    owed: Option<Vec<u8>>,
-    output: Option<mpsc::Sender<Outgoing>>,
+    /// The error reply to a malformed line.
+    pending_reply: Option<Vec<u8>>,
+    output: Option<mpsc::Sender<OutgoingLine>>,
 }
 
-/// The task that writes.
-pub(crate) struct Writing(JoinHandle<()>);
+/// The task that writes queued lines.
+pub(crate) struct WriterTask(JoinHandle<()>);
 
-impl Writing {
-    /// Waits until everything is written, but not for ever on a client that does not read.
+impl WriterTask {
+    /// Waits until everything is written, with a time limit: the client may have stopped reading.
     pub(crate) async fn finish(self) {
-        let _ = tokio::time::timeout(LAST_WORDS, self.0).await;
+        let _ = tokio::time::timeout(FLUSH_TIMEOUT, self.0).await;
     }
 }
 
 /// A transport over these streams.
-pub(crate) fn over<I, O>(input: I, output: O) -> (Lines<I>, Writing)
+pub(crate) fn over<I, O>(input: I, output: O) -> (Lines<I>, WriterTask)
 where
     I: AsyncRead + Send + Unpin + 'static,
     O: AsyncWrite + Send + Unpin + 'static,
 {
-    let (sender, outgoing) = mpsc::channel(WAITING);
-    let writing = Writing(tokio::spawn(write_all(output, outgoing)));
+    let (sender, outgoing) = mpsc::channel(MAX_QUEUED_LINES);
+    let writing = WriterTask(tokio::spawn(write_all(output, outgoing)));
     let lines = Lines {
         input: BufReader::new(input),
         line: Vec::new(),
         skipping: false,
         ended: false,
-        owed: None,
+        pending_reply: None,
         output: Some(sender),
     };
     (lines, writing)
 }
 
-async fn write_all<O: AsyncWrite + Unpin>(mut output: O, mut lines: mpsc::Receiver<Outgoing>) {
-    while let Some(Outgoing { line, written }) = lines.recv().await {
+async fn write_all<O: AsyncWrite + Unpin>(mut output: O, mut lines: mpsc::Receiver<OutgoingLine>) {
+    while let Some(OutgoingLine { line, written }) = lines.recv().await {
         let outcome = match output.write_all(&line).await {
             Ok(()) => output.flush().await,
             failed => failed,
         };
         let failed = outcome.is_err();
         if let Some(written) = written {
-            // Whoever has given up does not need to know.
+            // The sender may have given up waiting; ignore.
             let _ = written.send(outcome);
         }
         if failed {
@@ -94,7 +94,7 @@ async fn write_all<O: AsyncWrite + Unpin>(mut output: O, mut lines: mpsc::Receiv
     }
 }
 
-fn closed() -> io::Error {
+fn connection_closed() -> io::Error {
     io::Error::new(io::ErrorKind::NotConnected, "the client has closed the connection")
 }
 
@@ -110,35 +110,39 @@ impl<I: AsyncRead + Send + Unpin + 'static> Transport<RoleServer> for Lines<I> {
             let mut line = serde_json::to_vec(&message)?;
             line.push(b'\n');
             let (written, outcome) = oneshot::channel();
-            let outgoing = Outgoing { line, written: Some(written) };
-            output.ok_or_else(closed)?.send(outgoing).await.map_err(|_| closed())?;
-            outcome.await.unwrap_or_else(|_| Err(closed()))
+            let outgoing = OutgoingLine { line, written: Some(written) };
+            output
+                .ok_or_else(connection_closed)?
+                .send(outgoing)
+                .await
+                .map_err(|_| connection_closed())?;
+            outcome.await.unwrap_or_else(|_| Err(connection_closed()))
         }
     }
 
     /// May be dropped at any await: what was read and what is owed stay in `self`.
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
-            self.settle().await?;
+            self.send_pending_reply().await?;
             if self.ended {
                 return None;
             }
             match self.read().await {
-                Read::Line => {}
-                Read::TooLong => {
-                    let problem = format!("the line is longer than {LONGEST} bytes");
-                    self.owed = Some(refusal(INVALID_REQUEST, &problem, &Value::Null));
+                ReadOutcome::Line => {}
+                ReadOutcome::TooLong => {
+                    let problem = format!("the line is longer than {MAX_LINE_BYTES} bytes");
+                    self.pending_reply = Some(refusal(INVALID_REQUEST, &problem, &Value::Null));
                     continue;
                 }
-                // What stands before the end without a line break is a line too.
-                Read::End => self.ended = true,
+                // Bytes before the end of input without a line break are a line too.
+                ReadOutcome::End => self.ended = true,
             }
-            let outcome = understand(&self.line);
+            let outcome = parse_line(&self.line);
             self.line.clear();
             match outcome {
-                Understood::Message(message) => return Some(*message),
-                Understood::Nothing => {}
-                Understood::Refused(answer) => self.owed = Some(answer),
+                ParsedLine::Message(message) => return Some(*message),
+                ParsedLine::Nothing => {}
+                ParsedLine::Refused(answer) => self.pending_reply = Some(answer),
             }
         }
     }
@@ -149,8 +153,8 @@ impl<I: AsyncRead + Send + Unpin + 'static> Transport<RoleServer> for Lines<I> {
     }
 }
 
-/// What came of reading.
-enum Read {
+/// The outcome of reading one line.
+enum ReadOutcome {
     Line,
     TooLong,
     End,
@@ -158,27 +162,27 @@ enum Read {
 
 impl<I: AsyncRead + Send + Unpin + 'static> Lines<I> {
     /// Sends the pending replies; `None` if the receiver is gone.
-    async fn settle(&mut self) -> Option<()> {
-        if self.owed.is_some() {
+    async fn send_pending_reply(&mut self) -> Option<()> {
+        if self.pending_reply.is_some() {
             let place = self.output.as_ref()?.reserve().await.ok()?;
-            if let Some(line) = self.owed.take() {
-                place.send(Outgoing { line, written: None });
+            if let Some(line) = self.pending_reply.take() {
+                place.send(OutgoingLine { line, written: None });
             }
         }
         Some(())
     }
 
     /// Reads on until there is a whole line, never keeping more of it than a line may have.
-    async fn read(&mut self) -> Read {
+    async fn read(&mut self) -> ReadOutcome {
         loop {
-            // A stream that cannot be read has ended, whatever the reason.
-            let Ok(read) = self.input.fill_buf().await else { return Read::End };
+            // A read error ends the stream.
+            let Ok(read) = self.input.fill_buf().await else { return ReadOutcome::End };
             if read.is_empty() {
-                return Read::End;
+                return ReadOutcome::End;
             }
             let end = read.iter().position(|byte| *byte == b'\n');
             let taken = end.map_or(read.len(), |place| place + 1);
-            let too_long = !self.skipping && self.line.len() + taken > LONGEST;
+            let too_long = !self.skipping && self.line.len() + taken > MAX_LINE_BYTES;
             if too_long {
                 self.line.clear();
             } else if !self.skipping {
@@ -189,47 +193,51 @@ impl<I: AsyncRead + Send + Unpin + 'static> Lines<I> {
             let skipped = self.skipping;
             self.skipping = (skipped || too_long) && !whole;
             if too_long {
-                return Read::TooLong;
+                return ReadOutcome::TooLong;
             }
             if whole && !skipped {
-                return Read::Line;
+                return ReadOutcome::Line;
             }
         }
     }
 }
 
-/// What a line is.
-enum Understood {
+/// A line of input, classified.
+enum ParsedLine {
     Message(Box<RxJsonRpcMessage<RoleServer>>),
     /// Blank, or something that must not be answered.
     Nothing,
-    /// No message; this is the answer.
+    /// A malformed line, with the reply to it.
     Refused(Vec<u8>),
 }
 
-fn understand(line: &[u8]) -> Understood {
+fn parse_line(line: &[u8]) -> ParsedLine {
     // A byte order mark is allowed before JSON.
     let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line).trim_ascii();
     if line.is_empty() {
-        return Understood::Nothing;
+        return ParsedLine::Nothing;
     }
     // Bytes that are not UTF-8 become U+FFFD, as everywhere where text comes in.
     let line = String::from_utf8_lossy(line);
     if let Ok(message) = serde_json::from_str(&line) {
-        return Understood::Message(Box::new(message));
+        return ParsedLine::Message(Box::new(message));
     }
     let value: Value = match serde_json::from_str(&line) {
         Ok(value) => value,
         Err(error) => {
             let problem = format!("the line is not JSON: {error}");
-            return Understood::Refused(refusal(PARSE_ERROR, &problem, &Value::Null));
+            return ParsedLine::Refused(refusal(PARSE_ERROR, &problem, &Value::Null));
         }
     };
     if is_notification(&value) || is_answer(&value) {
-        return Understood::Nothing;
+        return ParsedLine::Nothing;
     }
     let id = value.get("id").filter(|id| id.is_string() || id.is_i64() || id.is_u64());
-    Understood::Refused(refusal(INVALID_REQUEST, what_is_wrong(&value), id.unwrap_or(&Value::Null)))
+    ParsedLine::Refused(refusal(
+        INVALID_REQUEST,
+        request_problem(&value),
+        id.unwrap_or(&Value::Null),
+    ))
 }
 
 fn is_notification(value: &Value) -> bool {
@@ -241,7 +249,7 @@ fn is_answer(value: &Value) -> bool {
     !has("method") && (has("result") || has("error"))
 }
 
-fn what_is_wrong(value: &Value) -> &'static str {
+fn request_problem(value: &Value) -> &'static str {
     if value.is_array() {
         return "MCP has no batches: write one message a line";
     }

@@ -2,7 +2,7 @@
 //!
 //! Every request is answered from the table, so that one handler serves any number of clients and every
 //! version of the protocol, with a handshake or without. Over HTTP, versions with a handshake have a session, for that is
-//! how a cancellation finds its request; besides, it knows which runs it has started. It ends after an hour without a word, or when there are too many. In the version
+//! how a cancellation finds its request; besides, it knows which runs it has started. It ends after an hour without a message, or when there are too many. In the version
 //! without, closing the connection is the cancellation.
 
 use std::borrow::Cow;
@@ -104,25 +104,25 @@ where
     outcome
 }
 
-/// How large a request over HTTP may be; fixtures are part of requests.
-const LARGEST: usize = 16 << 20;
-/// How long a session may be silent.
-const SESSION: Duration = Duration::from_hours(1);
-/// How many sessions there may be at once.
-const SESSIONS: usize = 256;
+/// Largest request over HTTP; fixtures are part of requests.
+const MAX_REQUEST_BYTES: usize = 16 << 20;
+/// How long a session may be idle.
+const SESSION_TIMEOUT: Duration = Duration::from_hours(1);
+/// Most sessions at the same time.
+const MAX_SESSIONS: usize = 256;
 
 /// The tools over HTTP: a `tower` service for one address of whatever server the caller has.
 pub type HttpService = StreamableHttpService<Handler, Sessions>;
 
-/// Serves over HTTP. Who may ask is not checked here: the server around it must demand a token, and its own Host and Origin.
+/// Serves over HTTP. Does not authenticate: the server around it must check a token, Host and Origin.
 pub fn http(tools: Tools) -> HttpService {
     let handler = Handler::new(tools);
     let mut sessions = LocalSessionManager::default();
-    sessions.session_config.keep_alive = Some(SESSION);
+    sessions.session_config.keep_alive = Some(SESSION_TIMEOUT);
     let config = StreamableHttpServerConfig::default()
         .disable_allowed_hosts()
-        .with_max_request_body_bytes(LARGEST);
-    let sessions = Arc::new(Sessions::new(sessions, SESSIONS));
+        .with_max_request_body_bytes(MAX_REQUEST_BYTES);
+    let sessions = Arc::new(Sessions::new(sessions, MAX_SESSIONS));
     StreamableHttpService::new(move || Ok(handler.for_another_client()), sessions, config)
 }
 
@@ -135,7 +135,7 @@ pub struct Handler {
 
 impl Handler {
     fn new(tools: Tools) -> Self {
-        let offered = Arc::new(tools.all().iter().map(offer).collect());
+        let offered = Arc::new(tools.all().iter().map(describe_tool).collect());
         Self { tools, offered }
     }
 
@@ -144,7 +144,7 @@ impl Handler {
     }
 }
 
-fn offer(tool: &Tool) -> Offered {
+fn describe_tool(tool: &Tool) -> Offered {
     let hints = ToolAnnotations::with_title(tool.title)
         .read_only(tool.hints.read_only)
         .destructive(tool.hints.destructive)
@@ -239,20 +239,23 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let news = context.meta.get_progress_token().map(|token| News::start(token, &context.peer));
+        let updates = context
+            .meta
+            .get_progress_token()
+            .map(|token| ProgressForwarder::start(token, &context.peer));
         let call = Context {
             cancel: context.ct.clone(),
-            progress: news.as_ref().map(|news| Arc::clone(&news.sink)),
-            ..Context::brief()
+            progress: updates.as_ref().map(|updates| Arc::clone(&updates.sink)),
+            ..Context::for_model()
         };
         let arguments = request.arguments.map_or(Value::Null, Value::Object);
         let answer = self.tools.call(&request.name, arguments, call).await;
-        if let Some(news) = news {
-            news.finish().await;
+        if let Some(updates) = updates {
+            updates.finish().await;
         }
         match answer {
             Ok(value) => Ok(CallToolResult::structured(value).into()),
-            Err(error) if error.kind == kind::UNKNOWN_TOOL => Err(unroutable(&error)),
+            Err(error) if error.kind == kind::UNKNOWN_TOOL => Err(invalid_params_error(&error)),
             // Told as a result, so that the model reads it and can do better.
             Err(error) => {
                 let text = error.to_json().to_string();
@@ -262,24 +265,24 @@ impl ServerHandler for Handler {
     }
 }
 
-fn unroutable(error: &ToolError) -> ErrorData {
+fn invalid_params_error(error: &ToolError) -> ErrorData {
     let hints = error.hints.join("; ");
     ErrorData::invalid_params(format!("{}: {hints}", error.message), None)
 }
 
-/// Passes progress on, in order and all of it before the answer.
-struct News {
+/// Sends progress notifications in order, all of them before the result.
+struct ProgressForwarder {
     sink: ProgressSink,
-    passing_on: JoinHandle<()>,
+    forwarding: JoinHandle<()>,
     done: mpsc::UnboundedSender<Option<Progress>>,
 }
 
-impl News {
+impl ProgressForwarder {
     fn start(token: ProgressToken, peer: &Peer<RoleServer>) -> Self {
-        let (sender, mut news) = mpsc::unbounded_channel::<Option<Progress>>();
+        let (sender, mut updates) = mpsc::unbounded_channel::<Option<Progress>>();
         let peer = peer.clone();
-        let passing_on = tokio::spawn(async move {
-            while let Some(Some(progress)) = news.recv().await {
+        let forwarding = tokio::spawn(async move {
+            while let Some(Some(progress)) = updates.recv().await {
                 if peer.notify_progress(notification(&token, &progress)).await.is_err() {
                     return;
                 }
@@ -287,19 +290,19 @@ impl News {
         });
         let done = sender.clone();
         let sink: ProgressSink = Arc::new(move |progress| drop(sender.send(Some(progress))));
-        Self { sink, passing_on, done }
+        Self { sink, forwarding, done }
     }
 
     async fn finish(self) {
         drop(self.done.send(None));
-        drop(self.passing_on.await);
+        drop(self.forwarding.await);
     }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "the protocol counts in floating point")]
 fn notification(token: &ProgressToken, progress: &Progress) -> ProgressNotificationParam {
-    let mut news = ProgressNotificationParam::new(token.clone(), progress.done as f64)
+    let mut updates = ProgressNotificationParam::new(token.clone(), progress.done as f64)
         .with_message(progress.message.clone());
-    news.total = progress.total.map(|total| total as f64);
-    news
+    updates.total = progress.total.map(|total| total as f64);
+    updates
 }

@@ -1,4 +1,4 @@
-//! The sessions of MCP over HTTP, so many at most.
+//! The sessions of MCP over HTTP, limited in number.
 //!
 //! `rmcp` keeps the sessions themselves and ends those that are silent for long; this module owns the count. A client that crashes
 //! leaves its session behind, so at the limit the one that nobody has used for the longest time makes room. One that is being
@@ -29,9 +29,9 @@ pub enum SessionError {
 impl std::fmt::Display for SessionError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Full(most) => write!(
+            Self::Full(limit) => write!(
                 f,
-                "{most} MCP sessions are in use, and there may be no more; close one, or use a version of the protocol without sessions"
+                "{limit} MCP sessions are in use, and there may be no more; close one, or use a version of the protocol without sessions"
             ),
             Self::Refused(problem) => write!(f, "{problem}"),
         }
@@ -50,48 +50,48 @@ impl From<LocalSessionManagerError> for SessionError {
 #[derive(Debug)]
 pub struct Sessions {
     inner: LocalSessionManager,
-    uses: Arc<Mutex<Uses>>,
+    uses: Arc<Mutex<SessionUses>>,
 }
 
-/// Who uses what; decides without a clock or a session.
+/// When each session was last used; pure, times are arguments.
 #[derive(Debug)]
-struct Uses {
-    most: usize,
-    /// Sessions that are being made.
-    coming: usize,
-    known: HashMap<SessionId, Use>,
+struct SessionUses {
+    limit: usize,
+    /// Sessions that are being created.
+    starting: usize,
+    known: HashMap<SessionId, SessionUse>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Use {
+struct SessionUse {
     last: Instant,
-    /// Answers under way and open streams.
+    /// Pending replies and open streams.
     streams: usize,
 }
 
-impl Uses {
-    fn new(most: usize) -> Self {
-        Self { most, coming: 0, known: HashMap::new() }
+impl SessionUses {
+    fn new(limit: usize) -> Self {
+        Self { limit, starting: 0, known: HashMap::new() }
     }
 
-    /// Makes room for one more; says which session must go for it.
+    /// Admits one more session; returns the idle one to close for it at the limit.
     fn admit(&mut self) -> Result<Option<SessionId>, SessionError> {
         let mut leaving = None;
-        if self.known.len() + self.coming >= self.most {
+        if self.known.len() + self.starting >= self.limit {
             let idle = self.known.iter().filter(|(_, used)| used.streams == 0);
             let oldest = idle.min_by_key(|(_, used)| used.last).map(|(id, _)| Arc::clone(id));
-            let oldest = oldest.ok_or(SessionError::Full(self.most))?;
+            let oldest = oldest.ok_or(SessionError::Full(self.limit))?;
             self.known.remove(&oldest);
             leaving = Some(oldest);
         }
-        self.coming += 1;
+        self.starting += 1;
         Ok(leaving)
     }
 
-    fn arrived(&mut self, id: Option<&SessionId>, now: Instant) {
-        self.coming -= 1;
+    fn finish_start(&mut self, id: Option<&SessionId>, now: Instant) {
+        self.starting -= 1;
         if let Some(id) = id {
-            self.known.insert(Arc::clone(id), Use { last: now, streams: 0 });
+            self.known.insert(Arc::clone(id), SessionUse { last: now, streams: 0 });
         }
     }
 
@@ -109,20 +109,20 @@ impl Uses {
     }
 }
 
-/// A stream of a session, as long as it is held.
-struct Listening {
-    uses: Arc<Mutex<Uses>>,
+/// Counts a stream of a session until it is dropped.
+struct StreamUse {
+    uses: Arc<Mutex<SessionUses>>,
     id: SessionId,
 }
 
-impl Listening {
-    fn new(uses: &Arc<Mutex<Uses>>, id: &SessionId) -> Self {
+impl StreamUse {
+    fn new(uses: &Arc<Mutex<SessionUses>>, id: &SessionId) -> Self {
         locked(uses).stream(id, true, Instant::now());
         Self { uses: Arc::clone(uses), id: Arc::clone(id) }
     }
 
-    /// Holds itself as long as the stream is held.
-    fn hold<S: Stream>(self, stream: S) -> impl Stream<Item = S::Item> {
+    /// Ties this count to the life of the stream.
+    fn attach_to<S: Stream>(self, stream: S) -> impl Stream<Item = S::Item> {
         stream.map(move |item| {
             let _held = &self;
             item
@@ -130,19 +130,19 @@ impl Listening {
     }
 }
 
-impl Drop for Listening {
+impl Drop for StreamUse {
     fn drop(&mut self) {
         locked(&self.uses).stream(&self.id, false, Instant::now());
     }
 }
 
-fn locked(uses: &Mutex<Uses>) -> MutexGuard<'_, Uses> {
+fn locked(uses: &Mutex<SessionUses>) -> MutexGuard<'_, SessionUses> {
     uses.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Sessions {
-    pub(crate) fn new(inner: LocalSessionManager, most: usize) -> Self {
-        Self { inner, uses: Arc::new(Mutex::new(Uses::new(most))) }
+    pub(crate) fn new(inner: LocalSessionManager, limit: usize) -> Self {
+        Self { inner, uses: Arc::new(Mutex::new(SessionUses::new(limit))) }
     }
 }
 
@@ -157,7 +157,7 @@ impl SessionManager for Sessions {
             let _ = self.inner.close_session(&idle).await;
         }
         let made = self.inner.create_session().await;
-        locked(&self.uses).arrived(made.as_ref().ok().map(|(id, _)| id), Instant::now());
+        locked(&self.uses).finish_start(made.as_ref().ok().map(|(id, _)| id), Instant::now());
         Ok(made?)
     }
 
@@ -184,8 +184,8 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionError> {
-        let listening = Listening::new(&self.uses, id);
-        Ok(listening.hold(self.inner.create_stream(id, message).await?))
+        let listening = StreamUse::new(&self.uses, id);
+        Ok(listening.attach_to(self.inner.create_stream(id, message).await?))
     }
 
     async fn accept_message(
@@ -201,8 +201,8 @@ impl SessionManager for Sessions {
         &self,
         id: &SessionId,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionError> {
-        let listening = Listening::new(&self.uses, id);
-        Ok(listening.hold(self.inner.create_standalone_stream(id).await?))
+        let listening = StreamUse::new(&self.uses, id);
+        Ok(listening.attach_to(self.inner.create_standalone_stream(id).await?))
     }
 
     async fn resume(
@@ -210,8 +210,8 @@ impl SessionManager for Sessions {
         id: &SessionId,
         last_event_id: String,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionError> {
-        let listening = Listening::new(&self.uses, id);
-        Ok(listening.hold(self.inner.resume(id, last_event_id).await?))
+        let listening = StreamUse::new(&self.uses, id);
+        Ok(listening.attach_to(self.inner.resume(id, last_event_id).await?))
     }
 
     /// Nothing is kept outside this process, so there is nothing to restore from.
@@ -231,15 +231,15 @@ mod tests {
         Arc::from(name)
     }
 
-    fn enter(uses: &mut Uses, name: &str) -> Result<Option<SessionId>, SessionError> {
+    fn enter(uses: &mut SessionUses, name: &str) -> Result<Option<SessionId>, SessionError> {
         let leaving = uses.admit()?;
-        uses.arrived(Some(&id(name)), Instant::now());
+        uses.finish_start(Some(&id(name)), Instant::now());
         Ok(leaving)
     }
 
     #[test]
     fn the_one_unused_for_longest_makes_room_unless_somebody_listens() {
-        let mut uses = Uses::new(3);
+        let mut uses = SessionUses::new(3);
         for name in ["a", "b", "c"] {
             assert_eq!(enter(&mut uses, name).unwrap(), None);
         }
@@ -259,11 +259,11 @@ mod tests {
 
     #[test]
     fn those_who_come_at_once_share_the_places() {
-        let mut uses = Uses::new(2);
+        let mut uses = SessionUses::new(2);
         assert_eq!(uses.admit().unwrap(), None);
         assert_eq!(uses.admit().unwrap(), None);
         assert!(uses.admit().is_err(), "both places are promised");
-        uses.arrived(None, Instant::now());
+        uses.finish_start(None, Instant::now());
         assert_eq!(uses.admit().unwrap(), None, "one of them did not come");
     }
 

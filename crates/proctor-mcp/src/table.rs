@@ -32,11 +32,11 @@ impl Tools {
         rows.extend(crate::journal::tools());
         let workspaces = proctor_workspace::agent_tools().into_iter();
         rows.extend(
-            workspaces.map(|tool| tool.over(|engine: &Engine| engine.workspaces().clone())),
+            workspaces.map(|tool| tool.with_state(|engine: &Engine| engine.workspaces().clone())),
         );
         let cover = proctor_cover::agent_tools().into_iter();
         rows.extend(cover.map(|tool| {
-            tool.over(|engine: &Engine| CoveredProject {
+            tool.with_state(|engine: &Engine| CoveredProject {
                 root: engine.root().to_owned(),
                 ruby: engine.ruby().to_owned(),
             })
@@ -47,9 +47,9 @@ impl Tools {
         Self { engine, rows: Arc::new(rows) }
     }
 
-    /// Only the tools that change nothing and run nothing.
+    /// The tools that change nothing and run no program.
     #[must_use]
-    pub fn only_looking(&self) -> Self {
+    pub fn read_only_tools(&self) -> Self {
         let looks = |tool: &&Tool| tool.hints.read_only && !tool.hints.open_world;
         let rows = self.rows.iter().filter(looks).cloned().collect();
         Self { engine: self.engine.clone(), rows: Arc::new(rows) }
@@ -89,7 +89,7 @@ impl Tools {
         tokio::select! {
             biased;
             answer = answer => answer,
-            () = given_up(&cancel) => Err(ToolError::new(kind::CANCELLED, "the call was cancelled")),
+            () = cancellation_deadline(&cancel) => Err(ToolError::new(kind::CANCELLED, "the call was cancelled")),
         }
     }
 
@@ -104,8 +104,8 @@ impl Tools {
     }
 }
 
-/// Handlers end in order when they can (a workspace run is killed and kept); this is for those that do not.
-async fn given_up(cancel: &CancellationToken) {
+/// Ends 30 s after a cancellation: the limit for handlers that do not end by themselves (a workspace run is killed and kept).
+async fn cancellation_deadline(cancel: &CancellationToken) {
     cancel.cancelled().await;
     tokio::time::sleep(Duration::from_secs(30)).await;
 }

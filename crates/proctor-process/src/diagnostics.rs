@@ -28,7 +28,7 @@ pub enum Diagnostic {
         /// Its beginning.
         excerpt: String,
     },
-    /// A line on the channel answers a request that nobody waits for: it was never asked, or given up.
+    /// A line on the channel answers a request that is not pending: it was never sent, or given up.
     #[error("{channel}: no open request has the id {to:?}: {excerpt}")]
     StrayReply {
         /// Which channel.

@@ -21,7 +21,7 @@ const FORCE_AFTER: Duration = Duration::from_secs(1);
 pub enum State {
     /// Not started.
     Pending,
-    /// Started (or starting) and nobody has asked it to end.
+    /// Started (or starting) and not asked to end.
     Running,
     /// Asked to end.
     Stopping,

@@ -90,7 +90,7 @@ impl Listener {
         let token = uuid::Uuid::new_v4().simple().to_string();
         let (connections, accepted) = mpsc::channel(config.backlog.max(1));
         let stop = CancellationToken::new();
-        let door = Arc::new(Door { token: token.clone(), config, connections });
+        let door = Arc::new(Admission { token: token.clone(), config, connections });
         tokio::spawn(stop.clone().run_until_cancelled_owned(accept_all(socket, door)));
         Ok(Self { folder, token, accepted, _stop: stop.drop_guard(), _lock: lock })
     }
@@ -173,13 +173,13 @@ fn remove_abandoned(parent: &Path) {
 }
 
 /// What every connection has to pass.
-struct Door {
+struct Admission {
     token: String,
     config: ListenerConfig,
     connections: mpsc::Sender<Connection>,
 }
 
-async fn accept_all(socket: UnixListener, door: Arc<Door>) {
+async fn accept_all(socket: UnixListener, door: Arc<Admission>) {
     let connecting = Arc::new(Semaphore::new(door.config.max_connecting.max(1)));
     loop {
         let Ok(turn) = Arc::clone(&connecting).acquire_owned().await else { return };
@@ -200,7 +200,7 @@ async fn accept_all(socket: UnixListener, door: Arc<Door>) {
     }
 }
 
-impl Door {
+impl Admission {
     fn refuse(&self, reason: String) {
         self.config.diagnostics.report(Diagnostic::ConnectionRefused { reason });
     }

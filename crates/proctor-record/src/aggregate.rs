@@ -343,11 +343,11 @@ fn apply_late_name(example: &mut Example, payload: &ExampleFinished) {
 /// Pushes to a list that is usually short. `Vec::push` reserves space for four of these large items with the first; for
 /// thousands of examples that would be most of the memory of a run.
 fn push<T>(list: &mut Vec<T>, item: T) {
-    make_room(list);
+    reserve_one(list);
     list.push(item);
 }
 
-fn make_room<T>(list: &mut Vec<T>) {
+fn reserve_one<T>(list: &mut Vec<T>) {
     if list.len() == list.capacity() {
         list.reserve_exact(list.len().max(1));
     }

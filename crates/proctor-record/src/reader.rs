@@ -179,7 +179,7 @@ pub enum LoadError {
         source: io::Error,
     },
     /// There is no event in it.
-    #[error("{} holds no event{}", path.display(), first_problem(problems))]
+    #[error("{} contains no events{}", path.display(), first_problem(problems))]
     Empty {
         /// The file.
         path: PathBuf,
@@ -187,7 +187,7 @@ pub enum LoadError {
         problems: Vec<Problem>,
     },
     /// The run that was asked for is not in it.
-    #[error("{} holds no run `{wanted}`; it holds: {}", path.display(), runs.join(", "))]
+    #[error("{} contains no run `{wanted}`; it contains: {}", path.display(), runs.join(", "))]
     NoSuchRun {
         /// The file.
         path: PathBuf,
@@ -405,7 +405,7 @@ mod tests {
         let first = load(file.path(), &RunChoice::Id("aa".into())).unwrap();
         assert_eq!(first.run.seed, Some(1));
         let error = load(file.path(), &RunChoice::Id("cc".into())).unwrap_err().to_string();
-        assert!(error.ends_with("holds no run `cc`; it holds: aa1, bb2"), "{error}");
+        assert!(error.ends_with("contains no run `cc`; it contains: aa1, bb2"), "{error}");
     }
 
     #[test]
@@ -421,6 +421,6 @@ mod tests {
     fn a_file_without_events_says_what_it_holds() {
         let file = file("hello\n");
         let error = load(file.path(), &RunChoice::Last).unwrap_err().to_string();
-        assert!(error.contains("holds no event (line 1: not a JSON object"), "{error}");
+        assert!(error.contains("contains no events (line 1: not a JSON object"), "{error}");
     }
 }

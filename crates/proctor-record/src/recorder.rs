@@ -40,11 +40,11 @@ pub struct JsonlRecorder {
 /// A buffer that grew beyond this for one huge batch is given back.
 const KEPT_BUFFER: usize = 1 << 20;
 
-const CLAIM_TRIES: u32 = 50;
-const CLAIM_PAUSE: Duration = Duration::from_millis(2);
+const LOCK_TRIES: u32 = 50;
+const LOCK_RETRY_PAUSE: Duration = Duration::from_millis(2);
 
 /// Whether a process holds the write lock of this recording.
-pub(crate) fn is_claimed(path: &Path) -> bool {
+pub(crate) fn is_locked_by_writer(path: &Path) -> bool {
     let probe = File::open(path).map(|file| file.try_lock());
     matches!(probe, Ok(Err(TryLockError::WouldBlock)))
 }
@@ -67,7 +67,7 @@ impl JsonlRecorder {
             .map_err(failed("open"))?;
         let mut recorder = Self { file, path: path.to_owned(), buffer: Vec::new(), digest: None };
         recorder.end_torn_line().map_err(failed("repair"))?;
-        recorder.claim();
+        recorder.lock_for_writing();
         Ok(recorder)
     }
 
@@ -78,10 +78,10 @@ impl JsonlRecorder {
 
     /// Holds a shared lock while the file is written, by which other processes see that the writer is alive. A process that checks holds
     /// an exclusive lock for a moment, hence the retries.
-    fn claim(&self) {
-        for _ in 0..CLAIM_TRIES {
+    fn lock_for_writing(&self) {
+        for _ in 0..LOCK_TRIES {
             match self.file.try_lock_shared() {
-                Err(TryLockError::WouldBlock) => std::thread::sleep(CLAIM_PAUSE),
+                Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_RETRY_PAUSE),
                 // A file system without locks leaves the control socket to tell.
                 Ok(()) | Err(TryLockError::Error(_)) => return,
             }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::control;
-use crate::recorder::{JsonlRecorder, RecordError, is_claimed};
+use crate::recorder::{JsonlRecorder, RecordError, is_locked_by_writer};
 use crate::recording_reader::FileChanges;
 use crate::run_names::{self, ResolveError};
 
@@ -261,7 +261,7 @@ impl RunFolder {
 
     /// Whether its process is still there: it holds the recording, or the run's control socket open.
     pub fn is_live(&self) -> bool {
-        is_claimed(&self.events_path()) || control::is_live(&self.path)
+        is_locked_by_writer(&self.events_path()) || control::is_live(&self.path)
     }
 
     /// Gives the run a name, or takes one away. Returns the names it then has.

@@ -125,9 +125,9 @@ impl WorkspaceFold {
     }
 
     fn reached(&mut self, coverage: &Value) {
-        note(&mut self.topics, &coverage["topics"]);
-        note(&mut self.hats, &coverage["hats"]);
-        note(&mut self.terminations, &coverage["terminations"]);
+        mark_reached(&mut self.topics, &coverage["topics"]);
+        mark_reached(&mut self.hats, &coverage["hats"]);
+        mark_reached(&mut self.terminations, &coverage["terminations"]);
         for topic in words(&coverage["unconfigured_topics"]) {
             self.unconfigured.insert(topic.to_owned(), true);
         }
@@ -162,11 +162,11 @@ fn words(list: &Value) -> impl Iterator<Item = &str> {
     list.as_array().into_iter().flatten().filter_map(Value::as_str)
 }
 
-fn note(names: &mut Names, told: &Value) {
-    for name in words(&told["missing"]) {
+fn mark_reached(names: &mut Names, reached: &Value) {
+    for name in words(&reached["missing"]) {
         names.entry(name.to_owned()).or_insert(false);
     }
-    for name in words(&told["covered"]) {
+    for name in words(&reached["covered"]) {
         names.insert(name.to_owned(), true);
     }
 }

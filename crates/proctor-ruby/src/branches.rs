@@ -9,21 +9,21 @@
 //! are made from.
 
 mod clauses;
+mod conditions;
+mod continuation;
 mod decisions;
 mod defaults;
 mod endings;
 mod flow;
-mod inside;
-mod questions;
-mod ways;
+mod nested_decisions;
 
 use ruby_prism::{CallNode, Node};
 
+use self::conditions::presence;
+use self::continuation::Continuation;
 use self::endings::{effect_words, ending};
 use self::flow::Flow;
-use self::inside::Inside;
-use self::questions::presence;
-use self::ways::Way;
+use self::nested_decisions::NestedDecisions;
 use crate::effects::{command, side_effect};
 use crate::facts::{Arm, Behavior, BehaviorKind, Characteristic, SideEffect};
 use crate::probes::{ProbeMap, grouped};
@@ -37,8 +37,8 @@ pub(crate) struct Body {
     pub(crate) raise_lines: Vec<u32>,
 }
 
-/// What is around the body.
-pub(crate) struct Surroundings<'a> {
+/// The method and class around the body.
+pub(crate) struct MethodScope<'a> {
     pub(crate) source: &'a Source<'a>,
     pub(crate) probes: &'a ProbeMap,
     pub(crate) class: &'a str,
@@ -50,17 +50,17 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) own_commands: &'a [Vec<u8>],
 }
 
-/// `room` is where the decisions are gathered.
-pub(crate) fn study<'a>(
+/// Analyzes a body; `decisions` is the buffer for the decisions found.
+pub(crate) fn analyze_body<'a>(
     body: Option<Node<'a>>,
-    around: &'a Surroundings<'a>,
-    room: &mut Vec<Characteristic>,
+    around: &'a MethodScope<'a>,
+    decisions: &mut Vec<Characteristic>,
 ) -> Body {
-    let whole = Way::of(body);
-    let mut study = Study {
+    let whole = Continuation::of(body);
+    let mut study = BodyAnalysis {
         around,
         flow: Flow::new(around),
-        found: std::mem::take(room),
+        found: std::mem::take(decisions),
         names: FastMap::default(),
         effects: Vec::new(),
         raise_lines: Vec::new(),
@@ -70,22 +70,22 @@ pub(crate) fn study<'a>(
         description: whole.last(ending).unwrap_or_else(|| "returns nil".to_owned()),
     };
     study.block(&whole, &None);
-    study.settle(&outcome);
+    study.finish_behaviors(&outcome);
     let characteristics = study.found.drain(..).collect();
-    *room = study.found;
+    *decisions = study.found;
     Body { characteristics, side_effects: study.effects, outcome, raise_lines: study.raise_lines }
 }
 
 /// The decision that something depends on, and its values that lead there.
-type Parent = Option<(usize, Ways)>;
+type Parent = Option<(usize, ArmValues)>;
 
 /// Values of a decision, by their places among its arms.
-enum Ways {
+enum ArmValues {
     One(usize),
     Several(Vec<usize>),
 }
 
-impl Ways {
+impl ArmValues {
     fn values(&self, arms: &[Arm]) -> Vec<String> {
         let places = match self {
             Self::One(place) => std::slice::from_ref(place),
@@ -95,8 +95,8 @@ impl Ways {
     }
 }
 
-struct Study<'a> {
-    around: &'a Surroundings<'a>,
+struct BodyAnalysis<'a> {
+    around: &'a MethodScope<'a>,
     /// What locals were made from.
     flow: Flow<'a>,
     found: Vec<Characteristic>,
@@ -106,13 +106,13 @@ struct Study<'a> {
     raise_lines: Vec<u32>,
 }
 
-impl<'a> Study<'a> {
-    fn block(&mut self, way: &Way<'a>, parent: &Parent) {
+impl<'a> BodyAnalysis<'a> {
+    fn block(&mut self, way: &Continuation<'a>, parent: &Parent) {
         let list = match way {
-            Way::Nothing => return,
+            Continuation::Nothing => return,
             // Nothing follows that a guard could govern.
-            Way::One(only) => return self.statement(only, parent),
-            Way::List(list) => list,
+            Continuation::One(only) => return self.statement(only, parent),
+            Continuation::List(list) => list,
         };
         let mut guarded: Parent;
         let mut parent = parent;
@@ -122,7 +122,7 @@ impl<'a> Study<'a> {
             if let Some(index) = self.guard(before, parent) {
                 let arms = self.found[index].arms.iter().enumerate();
                 let goes_on = arms.filter(|(_, arm)| !arm.terminal).map(|(place, _)| place);
-                guarded = Some((index, Ways::Several(goes_on.collect())));
+                guarded = Some((index, ArmValues::Several(goes_on.collect())));
                 parent = &guarded;
             }
         }
@@ -133,7 +133,7 @@ impl<'a> Study<'a> {
         (before..self.found.len()).rev().find(|index| {
             let arms = &self.found[*index].arms;
             let same_level = self.found[*index].parent == parent.as_ref().map(|parent| parent.0)
-                || self.chained(*index, before);
+                || self.depends_on_sibling(*index, before);
             same_level
                 && arms.iter().any(|arm| arm.terminal)
                 && arms.iter().any(|arm| !arm.terminal)
@@ -141,7 +141,7 @@ impl<'a> Study<'a> {
     }
 
     /// Whether a decision hangs on another one of the same statement.
-    fn chained(&self, index: usize, from: usize) -> bool {
+    fn depends_on_sibling(&self, index: usize, from: usize) -> bool {
         self.found[index].parent.is_some_and(|parent| parent >= from)
     }
 
@@ -204,24 +204,35 @@ impl<'a> Study<'a> {
 
     /// Decisions within a node that decides nothing itself.
     fn inside(&mut self, node: &Node<'a>, parent: &Parent) {
-        Inside::new(self, parent).look(node);
+        NestedDecisions::new(self, parent).look(node);
     }
 
     /// `if`, `unless`, `&&` and `||`.
     fn branch(&mut self, node: &Node<'a>, parent: &Parent) {
         let lines = self.around.source.lines(&node.location());
         if let Some(branch) = node.as_if_node() {
-            let then = Way::listed(branch.statements());
-            let other = branch.subsequent().map_or(Way::Nothing, otherwise);
+            let then = Continuation::listed(branch.statements());
+            let other = branch.subsequent().map_or(Continuation::Nothing, otherwise);
             self.decide(&branch.predicate(), (&then, &other), parent, lines);
         } else if let Some(branch) = node.as_unless_node() {
-            let then = Way::listed(branch.statements());
-            let other = Way::listed(branch.else_clause().and_then(|other| other.statements()));
+            let then = Continuation::listed(branch.statements());
+            let other =
+                Continuation::listed(branch.else_clause().and_then(|other| other.statements()));
             self.decide(&branch.predicate(), (&other, &then), parent, lines);
         } else if let Some(both) = node.as_and_node() {
-            self.decide(&both.left(), (&Way::One(both.right()), &Way::Nothing), parent, lines);
+            self.decide(
+                &both.left(),
+                (&Continuation::One(both.right()), &Continuation::Nothing),
+                parent,
+                lines,
+            );
         } else if let Some(either) = node.as_or_node() {
-            self.decide(&either.left(), (&Way::Nothing, &Way::One(either.right())), parent, lines);
+            self.decide(
+                &either.left(),
+                (&Continuation::Nothing, &Continuation::One(either.right())),
+                parent,
+                lines,
+            );
         }
     }
 
@@ -235,7 +246,7 @@ impl<'a> Study<'a> {
         } else {
             return;
         };
-        let (body, nothing) = (Way::listed(body), Way::Nothing);
+        let (body, nothing) = (Continuation::listed(body), Continuation::Nothing);
         match (after, while_true) {
             (true, _) => {
                 self.block(&body, parent);
@@ -259,14 +270,15 @@ impl<'a> Study<'a> {
                 None
             };
             if call.is_safe_navigation() {
-                let there = inner.map(present);
-                presence = Some(
-                    self.ask_presence(receiver, if inner.is_some() { &there } else { parent }),
-                );
+                let there = inner.map(presence_arm);
+                presence = Some(self.add_presence_decision(
+                    receiver,
+                    if inner.is_some() { &there } else { parent },
+                ));
             }
         }
         // Without a receiver neither arguments nor block are looked at.
-        let there = presence.map(present);
+        let there = presence.map(presence_arm);
         let parent = if presence.is_some() { &there } else { parent };
         if let Some(arguments) = call.arguments() {
             for argument in &arguments.arguments() {
@@ -276,7 +288,7 @@ impl<'a> Study<'a> {
         if let Some(block) = call.block() {
             if let Some(block) = block.as_block_node() {
                 self.flow.bind(call, &block);
-                self.block(&Way::of(block.body()), parent);
+                self.block(&Continuation::of(block.body()), parent);
             } else {
                 self.inside(&block, parent);
             }
@@ -285,11 +297,17 @@ impl<'a> Study<'a> {
     }
 
     /// Whether there is something to call a method on.
-    fn ask_presence(&mut self, receiver: &Node<'a>, parent: &Parent) -> usize {
+    fn add_presence_decision(&mut self, receiver: &Node<'a>, parent: &Parent) -> usize {
         let lines = self.around.source.lines(&receiver.location());
         let mut question = presence(receiver, &text(receiver));
         question.inputs = self.flow.inputs(receiver);
-        self.ask(question, receiver, (&Way::Nothing, &Way::Nothing), parent, lines)
+        self.ask(
+            question,
+            receiver,
+            (&Continuation::Nothing, &Continuation::Nothing),
+            parent,
+            lines,
+        )
     }
 
     fn note_call(&mut self, call: &CallNode<'a>, receiver: Option<&Node<'a>>) {
@@ -326,13 +344,13 @@ impl<'a> Study<'a> {
 }
 
 /// The way on which something is there: the first of its question.
-fn present(decision: usize) -> (usize, Ways) {
-    (decision, Ways::One(0))
+fn presence_arm(decision: usize) -> (usize, ArmValues) {
+    (decision, ArmValues::One(0))
 }
 
-fn otherwise(node: Node<'_>) -> Way<'_> {
+fn otherwise(node: Node<'_>) -> Continuation<'_> {
     match node.as_else_node() {
-        Some(other) => Way::listed(other.statements()),
-        None => Way::One(node),
+        Some(other) => Continuation::listed(other.statements()),
+        None => Continuation::One(node),
     }
 }

@@ -121,7 +121,7 @@ pub(crate) fn command(receiver: Option<&Node<'_>>, method: &[u8], own: &[Vec<u8>
 
 /// What names say about what stands behind them.
 #[derive(Clone, Copy, Default)]
-struct Hints {
+struct EffectHints {
     mail: bool,
     hook: bool,
     event: bool,
@@ -129,7 +129,7 @@ struct Hints {
     http: bool,
 }
 
-impl Hints {
+impl EffectHints {
     /// Adds what a name says, in capitals or not. `calls`: something else is called on it.
     fn add(&mut self, name: &[u8], calls: bool) {
         // No word is shorter than four letters.
@@ -184,7 +184,7 @@ pub(crate) fn names<'a>(node: &Node<'a>, each: &mut dyn FnMut(&'a [u8])) {
 
 /// The kind of side effect that a call is, if it is one.
 pub(crate) fn side_effect(receiver: Option<&Node<'_>>, method: &[u8]) -> Option<&'static str> {
-    let mut hints = Hints::default();
+    let mut hints = EffectHints::default();
     let mut last = true;
     if let Some(receiver) = receiver {
         names(receiver, &mut |name| hints.add(name, !std::mem::take(&mut last)));

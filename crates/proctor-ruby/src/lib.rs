@@ -11,7 +11,7 @@
 mod branches;
 mod effects;
 mod facts;
-mod harvest;
+mod literals;
 mod many;
 mod mentions;
 mod mutants;
@@ -27,7 +27,7 @@ pub use facts::{
     ConstantName, FileFacts, Input, InputKind, Limit, MethodFacts, Nesting, Origin, Param,
     ParamKind, Scope, Setup, SetupKind, SideEffect, SyntaxError, Usage, Uses, Visibility,
 };
-pub use harvest::{Harvest, harvest, harvest_usage};
+pub use literals::{FoundLiterals, collect_literals, collect_usage_literals};
 pub use many::analyze_all;
 pub use mutants::{Mutant, mutants};
 pub use outline::analyze;

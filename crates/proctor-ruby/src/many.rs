@@ -6,11 +6,11 @@ use crate::facts::{FileFacts, SyntaxError};
 use crate::outline::analyze;
 
 /// The facts of a file, or all places where it is not Ruby.
-type Read = Result<FileFacts, Vec<SyntaxError>>;
+type ReadResult = Result<FileFacts, Vec<SyntaxError>>;
 
 /// Reads many files on at most `threads` threads, this one among them. The answers stand in the order of the files,
 /// however the threads shared the work.
-pub fn analyze_all<S: AsRef<[u8]> + Sync>(sources: &[S], threads: usize) -> Vec<Read> {
+pub fn analyze_all<S: AsRef<[u8]> + Sync>(sources: &[S], threads: usize) -> Vec<ReadResult> {
     let next = AtomicUsize::new(0);
     let work = || {
         let mut found = Vec::new();

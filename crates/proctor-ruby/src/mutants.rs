@@ -33,17 +33,17 @@ pub fn mutants(source: &[u8]) -> Vec<Mutant> {
         return Vec::new();
     }
     let lines = Source::new(source);
-    let mut maker = Maker { lines: &lines, method: None, found: Vec::new() };
+    let mut maker = MutantMaker { lines: &lines, method: None, found: Vec::new() };
     maker.visit(&parsed.node());
     let mut found = maker.found;
     found.sort_by(|a, b| (a.start, a.end, &a.replacement).cmp(&(b.start, b.end, &b.replacement)));
     found.dedup();
-    found.retain(|mutant| is_sound(source, mutant));
+    found.retain(|mutant| still_parses(source, mutant));
     found
 }
 
 /// Whether the method still parses with the fault in it.
-fn is_sound(source: &[u8], mutant: &Mutant) -> bool {
+fn still_parses(source: &[u8], mutant: &Mutant) -> bool {
     let (from, to) = (mutant.method.0 as usize, mutant.method.1 as usize);
     let (start, end) = (mutant.start as usize, mutant.end as usize);
     let mut changed = source[from..start].to_vec();
@@ -52,13 +52,13 @@ fn is_sound(source: &[u8], mutant: &Mutant) -> bool {
     changed != source[from..to] && ruby_prism::parse(&changed).is_success()
 }
 
-struct Maker<'a> {
+struct MutantMaker<'a> {
     lines: &'a Source<'a>,
     method: Option<(u32, u32)>,
     found: Vec<Mutant>,
 }
 
-impl Maker<'_> {
+impl MutantMaker<'_> {
     fn add(&mut self, start: u32, end: u32, replacement: &str, operator: &str) {
         let Some(method) = self.method else { return };
         self.found.push(Mutant {
@@ -140,7 +140,7 @@ const METHODS: &[(&[u8], &str)] = &[
     (b"pop", "shift"),
 ];
 
-impl<'pr> Visit<'pr> for Maker<'_> {
+impl<'pr> Visit<'pr> for MutantMaker<'_> {
     fn visit_def_node(&mut self, node: &DefNode<'pr>) {
         let location = node.location();
         let was = self.method.replace((location.start(), location.end()));

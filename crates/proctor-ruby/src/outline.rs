@@ -19,7 +19,7 @@ use self::docs::Docs;
 use crate::facts::{Characteristic, FileFacts, Limit, Nesting, SyntaxError, Visibility};
 use crate::probes::ProbeMap;
 use crate::source::{Source, constant, listed, owned, statements};
-use crate::usage::Learned;
+use crate::usage::MethodUsage;
 
 /// Reads a file. Errors are all places where it is not Ruby.
 pub fn analyze(bytes: &[u8]) -> Result<FileFacts, Vec<SyntaxError>> {
@@ -72,7 +72,7 @@ pub fn analyze(bytes: &[u8]) -> Result<FileFacts, Vec<SyntaxError>> {
 }
 
 /// An open class or module.
-struct Open {
+struct OpenScope {
     index: usize,
     visibility: Visibility,
     module_function: bool,
@@ -87,9 +87,9 @@ struct Reader<'a> {
     docs: &'a Docs<'a>,
     facts: FileFacts,
     /// What was learned, for each method of each class.
-    learned: Vec<Vec<Learned>>,
+    learned: Vec<Vec<MethodUsage>>,
     nesting: Vec<Nesting>,
-    open: Vec<Open>,
+    open: Vec<OpenScope>,
     /// How many conditions stand around the statement.
     conditional: u32,
     /// Room for the words of a digest.

@@ -48,7 +48,7 @@ impl ProbeMap {
     }
 
     fn place_all<'pr>(root: &Node<'pr>, written: bool) -> (Self, Mentions<'pr>) {
-        let mut placer = Placer {
+        let mut placer = ProbePlacer {
             map: Self::default(),
             mentions: Mentions::default(),
             depth: 0,
@@ -115,7 +115,7 @@ fn numbered(text: &str, base: u32) -> String {
     format!("{before}{}{after}", number.parse::<u32>().unwrap_or(0) + base)
 }
 
-struct Placer<'pr> {
+struct ProbePlacer<'pr> {
     map: ProbeMap,
     mentions: Mentions<'pr>,
     depth: i64,
@@ -124,7 +124,7 @@ struct Placer<'pr> {
     written: bool,
 }
 
-impl<'pr> Placer<'pr> {
+impl<'pr> ProbePlacer<'pr> {
     fn next(&mut self) -> u32 {
         self.map.count += 1;
         self.map.count - 1
@@ -277,7 +277,7 @@ macro_rules! assignments {
     };
 }
 
-impl<'pr> Visit<'pr> for Placer<'pr> {
+impl<'pr> Visit<'pr> for ProbePlacer<'pr> {
     fn visit_def_node(&mut self, node: &DefNode<'pr>) {
         let was = std::mem::replace(&mut self.in_def, true);
         let from = self.map.count;

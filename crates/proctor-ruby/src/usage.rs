@@ -16,7 +16,7 @@ pub(crate) use self::values::absorb;
 
 /// What was learned about the values of one method.
 #[derive(Debug, Default)]
-pub(crate) struct Learned {
+pub(crate) struct MethodUsage {
     /// By name, sorted: parameters as they are called, variables of the object with their `@`.
     pub(crate) values: Vec<(String, Usage)>,
     /// Instance variables that were set from parameters: variable, parameter.
@@ -24,13 +24,17 @@ pub(crate) struct Learned {
 }
 
 /// Follows the values through a body. `readers` are attributes: calling one is reading its variable.
-pub(crate) fn learn<'a>(
+pub(crate) fn collect_usage<'a>(
     body: Option<Node<'a>>,
     params: impl Iterator<Item = &'a str>,
     readers: &'a [String],
-) -> Learned {
-    let mut walker =
-        Walker { readers, values: Values::default(), locals: FewNames::default(), stores: vec![] };
+) -> MethodUsage {
+    let mut walker = UsageWalker {
+        readers,
+        values: Values::default(),
+        locals: FewNames::default(),
+        stores: vec![],
+    };
     for param in params {
         let root = walker.values.root(param.as_bytes());
         walker.locals.insert(param.as_bytes(), root);
@@ -38,10 +42,10 @@ pub(crate) fn learn<'a>(
     if let Some(body) = body {
         walker.visit(&body);
     }
-    Learned { values: walker.values.into_usages(), stores: walker.stores }
+    MethodUsage { values: walker.values.into_usages(), stores: walker.stores }
 }
 
-struct Walker<'a> {
+struct UsageWalker<'a> {
     readers: &'a [String],
     values: Values<'a>,
     locals: FewNames<'a, usize>,
@@ -113,7 +117,7 @@ fn keeps_value(method: &[u8]) -> bool {
     )
 }
 
-impl<'a> Walker<'a> {
+impl<'a> UsageWalker<'a> {
     /// The value that an expression stands for, if we follow it.
     fn resolve(&mut self, node: &Node<'a>) -> Option<usize> {
         match node {
@@ -337,7 +341,7 @@ fn first_argument<'pr>(call: &CallNode<'pr>) -> Option<Node<'pr>> {
     call.arguments().and_then(|arguments| arguments.arguments().first())
 }
 
-impl<'a> Visit<'a> for Walker<'a> {
+impl<'a> Visit<'a> for UsageWalker<'a> {
     fn visit_local_variable_write_node(&mut self, node: &ruby_prism::LocalVariableWriteNode<'a>) {
         self.visit(&node.value());
         let key = node.name().as_slice();

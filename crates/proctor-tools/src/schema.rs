@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 /// The schema of what goes in. An optional parameter is left out, not null.
 pub(crate) fn input<T: JsonSchema>() -> Map<String, Value> {
     let mut schema = generate::<T>(SchemaSettings::draft2020_12());
-    forget_null(&mut schema);
+    drop_null(&mut schema);
     object(schema)
 }
 
@@ -19,7 +19,7 @@ pub(crate) fn output<T: JsonSchema>() -> Map<String, Value> {
 fn generate<T: JsonSchema>(settings: SchemaSettings) -> Value {
     let settings = settings.with(|settings| settings.inline_subschemas = true);
     let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
-    tidy(&mut schema);
+    simplify(&mut schema);
     schema
 }
 
@@ -32,8 +32,8 @@ fn object(schema: Value) -> Map<String, Value> {
     schema
 }
 
-/// Removes what says nothing to a model. Names of properties are data and stay.
-fn tidy(schema: &mut Value) {
+/// Removes keywords that are useless to a model. Property names are data and stay.
+fn simplify(schema: &mut Value) {
     match schema {
         Value::Object(map) => {
             map.remove("$schema");
@@ -46,20 +46,20 @@ fn tidy(schema: &mut Value) {
             for (key, value) in map.iter_mut() {
                 match (key.as_str(), value) {
                     ("properties" | "$defs" | "patternProperties", Value::Object(named)) => {
-                        named.values_mut().for_each(tidy);
+                        named.values_mut().for_each(simplify);
                     }
                     ("enum" | "const" | "default" | "examples", _) => {}
-                    (_, value) => tidy(value),
+                    (_, value) => simplify(value),
                 }
             }
         }
-        Value::Array(all) => all.iter_mut().for_each(tidy),
+        Value::Array(all) => all.iter_mut().for_each(simplify),
         _ => {}
     }
 }
 
 /// `["string", "null"]` becomes `"string"`; an alternative that is null goes.
-fn forget_null(schema: &mut Value) {
+fn drop_null(schema: &mut Value) {
     match schema {
         Value::Object(map) => {
             if let Some(Value::Array(types)) = map.get_mut("type") {
@@ -76,9 +76,9 @@ fn forget_null(schema: &mut Value) {
                 map.remove("default");
             }
             lift_single_alternative(map);
-            map.values_mut().for_each(forget_null);
+            map.values_mut().for_each(drop_null);
         }
-        Value::Array(all) => all.iter_mut().for_each(forget_null),
+        Value::Array(all) => all.iter_mut().for_each(drop_null),
         _ => {}
     }
 }
@@ -98,7 +98,7 @@ fn lift_single_alternative(map: &mut Map<String, Value>) {
     }
 }
 
-/// The schema of one word of a list, for vocabularies that have no schema of their own.
+/// The schema of a string enumeration, for types without a schema of their own.
 pub fn words(words: impl IntoIterator<Item = &'static str>) -> schemars::Schema {
     let all: Vec<&str> = words.into_iter().collect();
     schemars::json_schema!({ "type": "string", "enum": all })

@@ -1,4 +1,4 @@
-//! One tool: what clients are told about it, and the handler.
+//! One tool: its description for clients, and the handler.
 
 use std::fmt;
 use std::future::Future;
@@ -16,7 +16,7 @@ use crate::error::ToolError;
 use crate::schema;
 
 /// Longest description of a wrong parameter, in characters: it may quote the parameter.
-const LONGEST_PROBLEM: usize = 1000;
+const MAX_PROBLEM_CHARS: usize = 1000;
 
 /// What a tool is about; a client can be given some groups only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,20 +46,20 @@ pub struct Hints {
 
 impl Hints {
     /// Reads and changes nothing.
-    pub const LOOKS: Self =
+    pub const READS: Self =
         Self { read_only: true, destructive: false, idempotent: true, open_world: false };
-    /// Adds something.
+    /// Adds data; removes and changes none.
     pub const ADDS: Self =
         Self { read_only: false, destructive: false, idempotent: false, open_world: false };
-    /// Ends or removes something.
-    pub const ENDS: Self =
+    /// Ends or removes data.
+    pub const REMOVES: Self =
         Self { read_only: false, destructive: true, idempotent: false, open_world: false };
     /// Runs the project's own programs, which may do anything.
-    pub const RUNS: Self =
+    pub const RUNS_PROGRAMS: Self =
         Self { read_only: false, destructive: true, idempotent: false, open_world: true };
 }
 
-/// How far a call is.
+/// Progress of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
     /// Steps done.
@@ -85,22 +85,22 @@ pub struct CallContext {
 }
 
 impl CallContext {
-    /// A call of a model, which should get an answer within a few seconds.
+    /// A call by a model; the handler should answer within a few seconds.
     #[must_use]
-    pub fn brief() -> Self {
+    pub fn for_model() -> Self {
         Self { cancel: CancellationToken::new(), progress: None, patience: Duration::from_secs(5) }
     }
 
-    /// A call of a person or a script, which may wait.
+    /// A call by a person or a script; the handler may wait.
     #[must_use]
-    pub fn patient() -> Self {
-        Self { patience: Duration::from_mins(1), ..Self::brief() }
+    pub fn for_shell() -> Self {
+        Self { patience: Duration::from_mins(1), ..Self::for_model() }
     }
 }
 
 impl Default for CallContext {
     fn default() -> Self {
-        Self::brief()
+        Self::for_model()
     }
 }
 
@@ -160,8 +160,8 @@ impl<S: 'static> Tool<S> {
         (self.handler)(state, parameters, context).await
     }
 
-    /// The same tool over a state from which its own state can be had.
-    pub fn over<T: 'static>(self, state_of: fn(&T) -> S) -> Tool<T> {
+    /// The same tool for a larger state, from which `state_of` takes the state of this one.
+    pub fn with_state<T: 'static>(self, state_of: fn(&T) -> S) -> Tool<T> {
         let Self { name, title, description, group, input_schema, output_schema, hints, handler } =
             self;
         let handler: Handler<T> =
@@ -265,7 +265,7 @@ fn parameters<P: DeserializeOwned>(given: Value, known: &[String]) -> Result<P, 
 }
 
 fn shortened(problem: &str) -> String {
-    match problem.char_indices().nth(LONGEST_PROBLEM) {
+    match problem.char_indices().nth(MAX_PROBLEM_CHARS) {
         Some((end, _)) => format!("{}…", &problem[..end]),
         None => problem.to_owned(),
     }
@@ -297,7 +297,7 @@ mod tests {
         name: "repeat",
         title: "Repeat a word",
         group: Group::Runs,
-        hints: Hints::LOOKS,
+        hints: Hints::READS,
         description: "Repeats the word.",
     };
 
@@ -339,10 +339,11 @@ mod tests {
 
     #[tokio::test]
     async fn a_tool_works_over_a_state_that_holds_its_own() {
-        let tool = DECLARATION.with_blocking_handler(repeat).over(|pair: &(Word, u32)| pair.0);
+        let tool =
+            DECLARATION.with_blocking_handler(repeat).with_state(|pair: &(Word, u32)| pair.0);
         let state = (Word("cd"), 7);
-        let result = tool.call(state, json!({ "times": 1 }), CallContext::patient()).await;
+        let result = tool.call(state, json!({ "times": 1 }), CallContext::for_shell()).await;
         assert_eq!(result.unwrap(), json!({ "text": "cd" }));
-        assert_eq!((tool.name, tool.hints), ("repeat", Hints::LOOKS));
+        assert_eq!((tool.name, tool.hints), ("repeat", Hints::READS));
     }
 }

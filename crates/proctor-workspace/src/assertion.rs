@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::beneath::{PathProblem, RelPath};
+use crate::contained_path::{PathProblem, RelPath};
 use crate::error::ToolError;
 use crate::snapshot::{INITIAL, Selection};
 use crate::topic::TopicPattern;

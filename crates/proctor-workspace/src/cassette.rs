@@ -130,8 +130,8 @@ pub struct Difference {
 /// Most differences that are reported.
 const MOST_DIFFERENCES: usize = 100;
 
-/// A value as it is reported: of a long one the part where it begins to differ from the other.
-fn told(value: &str, other: &str) -> String {
+/// A value for a report: a long one is cut to the part where it starts to differ from the other.
+fn difference_excerpt(value: &str, other: &str) -> String {
     const MOST: usize = 500;
     if value.len() <= MOST {
         return value.to_owned();
@@ -161,7 +161,10 @@ impl Drift {
         let mut differences = Vec::new();
         let mut differ = |what: &str, call: Option<usize>, expected: String, actual: String| {
             if expected != actual && differences.len() < MOST_DIFFERENCES {
-                let (expected, actual) = (told(&expected, &actual), told(&actual, &expected));
+                let (expected, actual) = (
+                    difference_excerpt(&expected, &actual),
+                    difference_excerpt(&actual, &expected),
+                );
                 differences.push(Difference { what: what.to_owned(), call, expected, actual });
             }
         };

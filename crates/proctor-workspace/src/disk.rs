@@ -1,6 +1,6 @@
 //! Small habits for files of our own: whole-file replacement, JSON, appended lines, locks.
 //!
-//! For the registry only; files of a workspace go through [`crate::beneath`].
+//! For the registry only; files of a workspace go through [`crate::contained_path`].
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};

@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::assertion::Assertion;
-use crate::beneath::{PathProblem, RelPath};
 use crate::cassette::Cassette;
+use crate::contained_path::{PathProblem, RelPath};
 use crate::error::ToolError;
 use crate::mock::MockResponse;
 use crate::orchestrator::{Backend, Orchestrator};

@@ -11,9 +11,9 @@
 //! the kernel itself, and an allow-list of real models.
 
 mod assertion;
-pub mod beneath;
 mod cassette;
 mod config;
+pub mod contained_path;
 mod coverage;
 mod disk;
 mod error;

@@ -90,7 +90,7 @@ fn parse(arguments: impl Iterator<Item = OsString>) -> Option<Arguments> {
     (!parsed.state.as_os_str().is_empty()).then_some(parsed)
 }
 
-/// Somebody called a real model during a mock run: note it and refuse.
+/// A real model was called during a mock run: log the call and refuse it.
 fn blocked(arguments: &Arguments) -> ExitCode {
     let call = serde_json::json!({
         "ts": crate::disk::now_ms(),

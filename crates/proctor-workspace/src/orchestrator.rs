@@ -16,8 +16,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::beneath::Root;
 use crate::config::Config;
+use crate::contained_path::Root;
 use crate::error::ToolError;
 use crate::limits::{GivenLimits, RunLimits};
 use crate::session::merge::Sources;
@@ -88,7 +88,7 @@ pub(crate) struct Collected {
 }
 
 /// What is read after a run.
-pub(crate) struct Remains<'a> {
+pub(crate) struct RunOutputs<'a> {
     pub(crate) root: &'a Root,
     pub(crate) folder: &'a Path,
     pub(crate) cursor: &'a Value,
@@ -118,7 +118,7 @@ pub(crate) trait Adapter: Send + Sync {
     /// Writes configuration and says what to start.
     fn prepare(&self, plan: &Plan<'_>) -> Result<Prepared, ToolError>;
     /// Reads what the run left behind.
-    fn collect(&self, remains: &Remains<'_>) -> Collected;
+    fn collect(&self, outputs: &RunOutputs<'_>) -> Collected;
     /// The ways in which it says that it may end.
     fn endings(&self) -> &'static [&'static str];
     /// The path of its scratchpad in the workspace.

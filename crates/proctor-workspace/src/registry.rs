@@ -22,8 +22,8 @@ use proctor_text::nearest;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::beneath::{RelPath, Root};
 use crate::config::Config;
+use crate::contained_path::{RelPath, Root};
 use crate::disk;
 use crate::error::{ErrorKind, ToolError};
 use crate::orchestrator::Orchestrator;
@@ -62,13 +62,13 @@ pub(crate) struct Place {
     pub(crate) record: Record,
 }
 
-/// The right to change a workspace; given back when dropped.
+/// The lock of a workspace; released when dropped.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct WorkspaceLock {
     lock: File,
 }
 
-impl Drop for Held {
+impl Drop for WorkspaceLock {
     /// Unlocked, not just closed: a child that is being started elsewhere in this process has a copy of every descriptor
     /// until it becomes its program, and a lock lives as long as its last copy.
     fn drop(&mut self) {
@@ -95,14 +95,14 @@ impl Place {
         Ok(root)
     }
 
-    /// Takes the workspace for a run: nobody else uses it and no process of an earlier run is left.
-    pub(crate) fn hold_for_run(&self) -> Result<Held, ToolError> {
-        self.hold_all(Duration::ZERO)
+    /// Locks the workspace for a run: no other user, and no process of an earlier run is left.
+    pub(crate) fn lock_for_run(&self) -> Result<WorkspaceLock, ToolError> {
+        self.lock_when_idle(Duration::ZERO)
     }
 
-    /// Takes the workspace and waits until its processes are gone, within a time.
-    pub(crate) fn hold_all(&self, patience: Duration) -> Result<Held, ToolError> {
-        let held = self.hold(patience)?;
+    /// Locks the workspace and waits until its processes are gone, within `timeout`.
+    pub(crate) fn lock_when_idle(&self, timeout: Duration) -> Result<WorkspaceLock, ToolError> {
+        let held = self.hold(timeout)?;
         let tree = self.open_lock("tree.lock")?;
         if disk::lock_within(&tree, TREE_WAIT) {
             let _ = tree.unlock();
@@ -112,23 +112,23 @@ impl Place {
         }
     }
 
-    /// Takes the workspace for a short change.
-    pub(crate) fn hold_shortly(&self) -> Result<Held, ToolError> {
+    /// Locks the workspace for a short change.
+    pub(crate) fn lock_briefly(&self) -> Result<WorkspaceLock, ToolError> {
         self.hold(SHORT_WAIT)
     }
 
-    pub(crate) fn hold(&self, patience: Duration) -> Result<Held, ToolError> {
+    pub(crate) fn hold(&self, timeout: Duration) -> Result<WorkspaceLock, ToolError> {
         let lock = self.open_lock("lock")?;
-        if !disk::lock_within(&lock, patience) {
+        if !disk::lock_within(&lock, timeout) {
             return Err(self.busy("a run or another change is under way"));
         }
-        // Whoever held it before may have removed the whole registration, and somebody else may have
+        // The previous holder may have removed the whole registration, and another process may have
         // made a new one: then this lock is about nothing.
         let on_disk = fs::metadata(self.file("lock")).map(|about| about.ino());
         let ours = lock.metadata().map(|about| about.ino());
         match (on_disk, ours) {
-            (Ok(on_disk), Ok(ours)) if on_disk == ours => Ok(Held { lock }),
-            _ => Err(gone(&self.record.id)),
+            (Ok(on_disk), Ok(ours)) if on_disk == ours => Ok(WorkspaceLock { lock }),
+            _ => Err(missing_workspace(&self.record.id)),
         }
     }
 
@@ -143,7 +143,7 @@ impl Place {
     fn open_lock(&self, name: &str) -> Result<File, ToolError> {
         let path = self.file(name);
         disk::lock_file(&path).map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => gone(&self.record.id),
+            std::io::ErrorKind::NotFound => missing_workspace(&self.record.id),
             _ => ToolError::io("open", &path, &error),
         })
     }
@@ -209,19 +209,19 @@ fn remove_tree(path: &Path) -> Result<(), ToolError> {
             Ok(()) => return Ok(()),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
             Err(error) if attempt == 2 => return Err(ToolError::io("remove", path, &error)),
-            Err(_) => open_up(path),
+            Err(_) => make_writable(path),
         }
     }
     Ok(())
 }
 
-fn open_up(folder: &Path) {
+fn make_writable(folder: &Path) {
     use std::os::unix::fs::PermissionsExt as _;
     let is_folder = fs::symlink_metadata(folder).is_ok_and(|about| about.is_dir());
     if is_folder {
         let _ = fs::set_permissions(folder, fs::Permissions::from_mode(0o700));
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            open_up(&entry.path());
+            make_writable(&entry.path());
         }
     }
 }
@@ -230,7 +230,7 @@ pub(crate) fn canonical(path: &Path) -> Result<PathBuf, ToolError> {
     fs::canonicalize(path).map_err(|error| ToolError::io("find", path, &error))
 }
 
-fn gone(id: &str) -> ToolError {
+fn missing_workspace(id: &str) -> ToolError {
     ToolError::new(ErrorKind::UnknownWorkspace, format!("workspace {id:?} was removed meanwhile"))
 }
 
@@ -243,7 +243,7 @@ pub(crate) struct NewRecord {
 }
 
 /// Registers a workspace and makes its folder. It is not ready until [`Place::save`] says so.
-pub(crate) fn create(config: &Config, new: NewRecord) -> Result<(Place, Held), ToolError> {
+pub(crate) fn create(config: &Config, new: NewRecord) -> Result<(Place, WorkspaceLock), ToolError> {
     check_id(&new.id)?;
     disk::make_private(&config.state)?;
     let home = config.state.join(&new.id);
@@ -268,7 +268,7 @@ pub(crate) fn create(config: &Config, new: NewRecord) -> Result<(Place, Held), T
         if earlier.ready {
             return Err(exists(&earlier));
         }
-        // Somebody was killed while making or removing it: finish that first.
+        // A process was killed while creating or removing it: finish that first.
         Place { home: place.home.clone(), record: earlier }.delete_folder(config, None)?;
     }
     place.save()?;
@@ -321,7 +321,7 @@ fn unknown(config: &Config, id: &str) -> ToolError {
 
 /// The ids of all workspaces.
 pub(crate) fn list(config: &Config) -> Vec<String> {
-    let mut ids: Vec<String> = homes(config)
+    let mut ids: Vec<String> = registry_folders(config)
         .filter(|home| {
             let record = disk::read_json::<Record>(&home.join("workspace.json"));
             record.is_ok_and(|record| record.is_some_and(|record| record.ready))
@@ -332,7 +332,7 @@ pub(crate) fn list(config: &Config) -> Vec<String> {
     ids
 }
 
-fn homes(config: &Config) -> impl Iterator<Item = PathBuf> + use<> {
+fn registry_folders(config: &Config) -> impl Iterator<Item = PathBuf> + use<> {
     let entries = fs::read_dir(&config.state).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).filter(|path| path.is_dir())
 }
@@ -351,7 +351,7 @@ mod tests {
         lock.lock().unwrap();
         // What a child has between its birth and its program.
         let copy = lock.try_clone().unwrap();
-        drop(Held { lock });
+        drop(WorkspaceLock { lock });
         disk::lock_file(&path).unwrap().try_lock().unwrap();
         drop(copy);
     }

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::beneath::{RelPath, Root};
+use crate::contained_path::{RelPath, Root};
 use crate::disk;
 use crate::error::{ErrorKind, ToolError};
 use crate::glob::FilePatterns;

@@ -1,4 +1,4 @@
-//! Values that remember where they stand, and the marks by which they ask the reader for it.
+//! Values with their position in the file, and the marks by which they request it from the reader.
 
 use std::fmt;
 
@@ -11,10 +11,10 @@ use crate::node::Place;
 /// The name by which [`At`] asks this reader for the place of a value.
 pub(crate) const PLACE_MARK: &str = "$proctor::At";
 
-/// The name by which a type asks for a list even where a single value stands.
+/// The name by which a type requests a list even for a single value.
 pub const LIST_MARK: &str = "$proctor::OneOrMany";
 
-/// A value that remembers where it stands.
+/// A value with its position.
 #[derive(Debug, Clone, Default)]
 pub struct At<T> {
     /// The value.
@@ -23,7 +23,7 @@ pub struct At<T> {
     pub place: Place,
 }
 
-/// Two values are the same wherever they stand.
+/// Positions are not compared.
 impl<T: PartialEq> PartialEq for At<T> {
     fn eq(&self, other: &Self) -> bool {
         self.value == other.value
@@ -66,7 +66,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for At<T> {
                 f.write_str("a value with its place")
             }
 
-            /// Another format than ours, which knows no places.
+            /// A deserializer without positions.
             fn visit_newtype_struct<D: Deserializer<'de>>(
                 self,
                 inner: D,

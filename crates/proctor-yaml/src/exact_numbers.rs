@@ -10,16 +10,16 @@ use serde_json::Number;
 use crate::at::PLACE_MARK;
 use crate::decimal::read_number;
 use crate::node::{Key, Kind, Node, Place};
-use crate::read::Mistake;
+use crate::read::ReadError;
 
-/// The key by which `serde_json` knows a number with all its digits.
+/// The key that `serde_json` uses for a number with all its digits.
 const DIGITS: &str = "$serde_json::private::Number";
 
 /// Replaces every number that may have lost digits by the one that is written at its place.
 pub(super) fn restore(node: &mut Node, text: &str) {
     match &mut node.kind {
         Kind::Number(number) if may_be_rounded(number) => {
-            if let Some(written) = written_at(node.place, text) {
+            if let Some(written) = number_at(node.place, text) {
                 *number = written;
             }
         }
@@ -34,7 +34,7 @@ fn may_be_rounded(number: &Number) -> bool {
 }
 
 /// The number that is written at a place, after an anchor or a tag.
-fn written_at(place: Place, text: &str) -> Option<Number> {
+fn number_at(place: Place, text: &str) -> Option<Number> {
     let line = text.lines().nth((place.line as usize).checked_sub(1)?)?;
     let start = line.char_indices().nth((place.column as usize).checked_sub(1)?)?.0;
     let words = line[start..].split([' ', '\t', ',', ']', '}']);
@@ -42,12 +42,12 @@ fn written_at(place: Place, text: &str) -> Option<Number> {
     read_number(written?)
 }
 
-/// Shows a number to a visitor.
+/// Passes a number to a visitor.
 pub(super) fn visit<'de, V: Visitor<'de>>(
     number: &Number,
     place: Place,
     visitor: V,
-) -> Result<V::Value, Mistake> {
+) -> Result<V::Value, ReadError> {
     if let Some(value) = number.as_u64() {
         return visitor.visit_u64(value);
     }
@@ -61,7 +61,7 @@ pub(super) fn visit<'de, V: Visitor<'de>>(
     let found = format!("the number {number}");
     let mistake = de::Error::invalid_type(de::Unexpected::Other(&found), &visitor);
     let digits = Digits { text: number.to_string(), place };
-    visitor.visit_map(OneEntry(Some(digits))).map_err(|_: Mistake| mistake)
+    visitor.visit_map(OneEntry(Some(digits))).map_err(|_: ReadError| mistake)
 }
 
 /// The number that a mapping with the reserved key stands for.
@@ -75,17 +75,17 @@ pub(super) fn from_map(entries: &[(Key, Node)]) -> Option<Kind> {
 struct OneEntry(Option<Digits>);
 
 impl<'de> MapAccess<'de> for OneEntry {
-    type Error = Mistake;
+    type Error = ReadError;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(
         &mut self,
         seed: K,
-    ) -> Result<Option<K::Value>, Mistake> {
+    ) -> Result<Option<K::Value>, ReadError> {
         let Some(digits) = &self.0 else { return Ok(None) };
         seed.deserialize(Digits { text: DIGITS.to_owned(), place: digits.place }).map(Some)
     }
 
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Mistake> {
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ReadError> {
         let digits = self.0.take();
         let digits = digits.ok_or_else(|| de::Error::custom("a number has one value"))?;
         seed.deserialize(digits)
@@ -100,9 +100,9 @@ struct Digits {
 }
 
 impl<'de> Deserializer<'de> for Digits {
-    type Error = Mistake;
+    type Error = ReadError;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mistake> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         visitor.visit_string(self.text)
     }
 
@@ -110,7 +110,7 @@ impl<'de> Deserializer<'de> for Digits {
         self,
         name: &'static str,
         visitor: V,
-    ) -> Result<V::Value, Mistake> {
+    ) -> Result<V::Value, ReadError> {
         if name == PLACE_MARK {
             return visitor.visit_seq(PlacedDigits { digits: self, part: 0 });
         }
@@ -129,12 +129,12 @@ struct PlacedDigits {
 }
 
 impl<'de> SeqAccess<'de> for PlacedDigits {
-    type Error = Mistake;
+    type Error = ReadError;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(
         &mut self,
         seed: T,
-    ) -> Result<Option<T::Value>, Mistake> {
+    ) -> Result<Option<T::Value>, ReadError> {
         self.part += 1;
         match self.part {
             1 => seed.deserialize(self.digits.place.line.into_deserializer()),

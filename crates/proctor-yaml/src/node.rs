@@ -1,4 +1,4 @@
-//! A YAML document as a tree in which every value knows its place.
+//! A YAML document as a tree of values with positions.
 //!
 //! This is the only module that knows the YAML library.
 
@@ -25,9 +25,9 @@ pub struct Place {
 /// A value with its place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
-    /// What stands there.
+    /// The value.
     pub kind: Kind,
-    /// Where it stands.
+    /// Position in the file.
     pub place: Place,
     /// Whether a number or truth value here is also a text, as a value that was filled in for a placeholder is.
     pub also_text: bool,
@@ -55,7 +55,7 @@ pub enum Kind {
 pub struct Key {
     /// Its text.
     pub text: String,
-    /// Where it stands.
+    /// Position in the file.
     pub place: Place,
 }
 
@@ -81,7 +81,7 @@ pub fn read_yaml(text: &str) -> Result<Node, NotYaml> {
             let place = error.location().map_or_else(Place::default, |at| place_of(&at));
             let message = error.to_string();
             let first = message.lines().next().unwrap_or_default().trim_start_matches("error: ");
-            // The place is said apart.
+            // The position is printed separately.
             let said = format!("line {} column {}: ", place.line, place.column);
             NotYaml { message: format!("not YAML: {}", first.trim_start_matches(&said)), place }
         })?;
@@ -89,7 +89,7 @@ pub fn read_yaml(text: &str) -> Result<Node, NotYaml> {
     Ok(node)
 }
 
-/// What may stand before the first character of a file.
+/// Allowed before the first character of a file.
 pub const BYTE_ORDER_MARK: char = '\u{feff}';
 
 impl Node {
@@ -107,7 +107,7 @@ impl Node {
         }
     }
 
-    /// A tree of a value that stands in no file; every part of it gets the same place.
+    /// A tree of a value that comes from no file; all its parts get the same position.
     pub fn from_value(value: &Value, place: Place) -> Self {
         let kind = match value {
             Value::Null => Kind::Null,
@@ -156,7 +156,7 @@ impl<'de> Deserialize<'de> for Node {
     }
 }
 
-/// Where children and keys come from, and how each says its place.
+/// A source of children and keys with their positions.
 trait Source<'de>: Deserialize<'de> {
     type Key: Deserialize<'de>;
     fn node(self) -> Node;

@@ -1,4 +1,4 @@
-//! What is wrong with a file, told so that a person can mend it.
+//! Problems of a file, with line, column, excerpt and hint.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -16,7 +16,7 @@ pub struct FileProblem {
     pub column: u32,
     /// What is wrong.
     pub message: String,
-    /// The way out, where one is known.
+    /// How to fix it, if known.
     pub hint: Option<String>,
     /// The line itself.
     pub snippet: String,
@@ -28,18 +28,18 @@ impl FileProblem {
         format!("{}:{}:{}", self.file, self.line, self.column)
     }
 
-    /// What is wrong, the line itself and the way out, without the place.
+    /// Message, source line and hint, without the position.
     pub fn details(&self) -> String {
         struct Details<'a>(&'a FileProblem);
         impl fmt::Display for Details<'_> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                self.0.tell(f)
+                self.0.write_details(f)
             }
         }
         Details(self).to_string()
     }
 
-    fn tell(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn write_details(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
         if !self.snippet.is_empty() {
             let number = self.line.to_string();
@@ -57,39 +57,39 @@ impl FileProblem {
 impl fmt::Display for FileProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.place())?;
-        self.tell(f)
+        self.write_details(f)
     }
 }
 
 impl std::error::Error for FileProblem {}
 
-/// A problem that does not know its file yet.
+/// A problem without its file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
     /// Where; the default place where no line is to blame.
     pub place: Place,
     /// What is wrong.
     pub message: String,
-    /// The way out, where one is known.
+    /// How to fix it, if known.
     pub hint: Option<String>,
-    /// The names it says are not there.
+    /// The names it reports as missing.
     absent: Vec<String>,
 }
 
 impl Finding {
-    /// A finding without a way out.
+    /// A finding without a hint.
     pub fn new(place: Place, message: impl Into<String>) -> Self {
         Self { place, message: message.into(), hint: None, absent: Vec::new() }
     }
 
-    /// Says that something with one of these names is not there.
+    /// Marks the finding as one about missing names.
     #[must_use]
     pub fn absent<'name>(mut self, names: impl IntoIterator<Item = &'name str>) -> Self {
         self.absent = names.into_iter().map(str::to_owned).collect();
         self
     }
 
-    /// What is wrong and the way out, for something that has no place.
+    /// Message and hint, for a finding without a position.
     pub fn text(&self) -> String {
         match &self.hint {
             Some(hint) => format!("{}; {hint}", self.message),
@@ -97,7 +97,7 @@ impl Finding {
         }
     }
 
-    /// Adds the way out.
+    /// Adds a hint.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());

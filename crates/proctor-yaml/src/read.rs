@@ -21,47 +21,47 @@ use crate::problem::{Finding, Findings};
 use crate::at::{LIST_MARK, PLACE_MARK};
 
 /// How many values of one tree are left out before its reading is given up.
-const MOST_LEFT_OUT: usize = 100;
+const MAX_LEFT_OUT: usize = 100;
 
 /// Reads a value; every mistake is added to `findings`. What could not be read is missing from the value.
 pub fn read_node<T: DeserializeOwned>(node: &Node, findings: &mut Findings) -> Option<T> {
-    let attempt = Attempt::default();
-    for _ in 0..MOST_LEFT_OUT {
-        let result = T::deserialize(Reader { node, path: &Path::Root, attempt: &attempt });
-        attempt.unknown_keys.take().into_iter().for_each(|finding| findings.push(finding));
+    let pass = ReadPass::default();
+    for _ in 0..MAX_LEFT_OUT {
+        let result = T::deserialize(Reader { node, path: &TreePath::Root, pass: &pass });
+        pass.unknown_keys.take().into_iter().for_each(|finding| findings.push(finding));
         match result {
             Ok(value) => {
-                findings.left_out(attempt.names_left_out(node));
+                findings.left_out(pass.names_left_out(node));
                 return Some(value);
             }
-            Err(Mistake(finding)) => findings.push(finding),
+            Err(ReadError(finding)) => findings.push(finding),
         }
-        match attempt.refused.take() {
-            Some(refused) => drop(attempt.left_out.borrow_mut().insert(refused)),
+        match pass.refused.take() {
+            Some(refused) => drop(pass.left_out.borrow_mut().insert(refused)),
             None => break,
         }
     }
-    findings.left_out(attempt.names_left_out(node));
+    findings.left_out(pass.names_left_out(node));
     None
 }
 
-/// Where a value stands in the tree: the index in each list or mapping on the way from the root.
+/// The position of a value in the tree: the index in each list or mapping on the way from the root.
 #[derive(Clone, Copy)]
-enum Path<'p> {
+enum TreePath<'p> {
     Root,
-    Child { parent: &'p Path<'p>, index: usize },
+    Child { parent: &'p TreePath<'p>, index: usize },
 }
 
-impl Path<'_> {
-    fn child(&self, index: usize) -> Path<'_> {
-        Path::Child { parent: self, index }
+impl TreePath<'_> {
+    fn child(&self, index: usize) -> TreePath<'_> {
+        TreePath::Child { parent: self, index }
     }
 
     /// From the value to the root, which no two values share.
     fn indices(&self) -> Indices {
         let mut indices = Vec::new();
         let mut path = self;
-        while let Path::Child { parent, index } = path {
+        while let TreePath::Child { parent, index } = path {
             indices.push(*index);
             path = parent;
         }
@@ -71,35 +71,39 @@ impl Path<'_> {
 
 type Indices = Vec<usize>;
 
-/// What is known of a tree that is read until nothing in it is refused.
+/// State of repeated reading: a tree is read again without the refused values until it is accepted.
 #[derive(Default)]
-struct Attempt {
+struct ReadPass {
     unknown_keys: RefCell<Vec<Finding>>,
-    /// What is passed over.
+    /// Values that this and later passes skip.
     left_out: RefCell<BTreeSet<Indices>>,
     /// The innermost value of a list or mapping that could not be read.
     refused: RefCell<Option<Indices>>,
 }
 
-impl Attempt {
-    fn is_left_out(&self, path: Path<'_>) -> bool {
+impl ReadPass {
+    fn is_left_out(&self, path: TreePath<'_>) -> bool {
         let left_out = self.left_out.borrow();
         !left_out.is_empty() && left_out.contains(&path.indices())
     }
 
-    /// Passes the outcome of reading a value on, and remembers the value if it is the first that was refused.
-    fn noting<T>(&self, path: Path<'_>, read: Result<T, Mistake>) -> Result<T, Mistake> {
+    /// Returns the outcome unchanged, and remembers the value if it is the first that was refused.
+    fn note_refusal<T>(
+        &self,
+        path: TreePath<'_>,
+        read: Result<T, ReadError>,
+    ) -> Result<T, ReadError> {
         if read.is_err() {
             self.refused.borrow_mut().get_or_insert_with(|| path.indices());
         }
         read
     }
 
-    /// The keys in what was left out, and the keys it stood under.
+    /// The keys inside skipped values, and the keys above them.
     fn names_left_out(&self, node: &Node) -> BTreeSet<String> {
         let mut names = BTreeSet::new();
         if !self.left_out.borrow().is_empty() {
-            self.collect_names(node, Path::Root, None, false, &mut names);
+            self.collect_names(node, TreePath::Root, None, false, &mut names);
         }
         names
     }
@@ -107,7 +111,7 @@ impl Attempt {
     fn collect_names(
         &self,
         node: &Node,
-        path: Path<'_>,
+        path: TreePath<'_>,
         under: Option<&Key>,
         inside: bool,
         names: &mut BTreeSet<String>,
@@ -151,15 +155,15 @@ pub fn read_value<T: DeserializeOwned>(value: &serde_json::Value) -> Result<T, V
 #[derive(Clone, Copy)]
 struct Reader<'a, 'p> {
     node: &'a Node,
-    path: &'p Path<'p>,
-    attempt: &'p Attempt,
+    path: &'p TreePath<'p>,
+    pass: &'p ReadPass,
 }
 
 /// An error of this reader; its place is filled in by the innermost value that sees it.
 #[derive(Debug)]
-pub(crate) struct Mistake(Finding);
+pub(crate) struct ReadError(Finding);
 
-impl Mistake {
+impl ReadError {
     fn at(mut self, place: Place) -> Self {
         if self.0.place == Place::default() {
             self.0.place = place;
@@ -168,15 +172,15 @@ impl Mistake {
     }
 }
 
-impl fmt::Display for Mistake {
+impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.message)
     }
 }
 
-impl std::error::Error for Mistake {}
+impl std::error::Error for ReadError {}
 
-impl de::Error for Mistake {
+impl de::Error for ReadError {
     fn custom<T: fmt::Display>(message: T) -> Self {
         Self(Finding::new(Place::default(), message.to_string()))
     }
@@ -189,7 +193,7 @@ impl de::Error for Mistake {
             Unexpected::Unit => "nothing".to_owned(),
             other => other.to_string(),
         };
-        let wanted = in_words(&expected.to_string());
+        let wanted = plain_kind(&expected.to_string());
         let message = format!("expected {wanted}, found {found}");
         let finding = Finding::new(Place::default(), message);
         Self(match (wanted.as_str(), unexpected) {
@@ -226,8 +230,8 @@ impl de::Error for Mistake {
     }
 }
 
-/// What serde calls a kind of value, in words that are no programmer's.
-fn in_words(expected: &str) -> String {
+/// The kind of value that serde names, in words for users.
+fn plain_kind(expected: &str) -> String {
     match expected {
         "a sequence" => "a list".to_owned(),
         "a map" => "a mapping".to_owned(),
@@ -244,14 +248,14 @@ fn in_words(expected: &str) -> String {
 }
 
 impl<'a, 'p> Reader<'a, 'p> {
-    fn on<'q>(self, node: &'a Node, path: &'q Path<'q>) -> Reader<'a, 'q>
+    fn with_node<'q>(self, node: &'a Node, path: &'q TreePath<'q>) -> Reader<'a, 'q>
     where
         'p: 'q,
     {
-        Reader { node, path, attempt: self.attempt }
+        Reader { node, path, pass: self.pass }
     }
 
-    fn entries(self, expected: &dyn Expected) -> Result<&'a [(Key, Node)], Mistake> {
+    fn entries(self, expected: &dyn Expected) -> Result<&'a [(Key, Node)], ReadError> {
         match &self.node.kind {
             Kind::Map(entries) => Ok(entries),
             // A key with nothing behind it is an empty mapping.
@@ -278,9 +282,9 @@ fn unexpected(kind: &Kind) -> Unexpected<'_> {
 }
 
 impl<'de, 'a: 'de> Deserializer<'de> for Reader<'a, '_> {
-    type Error = Mistake;
+    type Error = ReadError;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mistake> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         match &self.node.kind {
             Kind::Null => visitor.visit_unit(),
             Kind::Bool(value) => visitor.visit_bool(*value),
@@ -292,7 +296,7 @@ impl<'de, 'a: 'de> Deserializer<'de> for Reader<'a, '_> {
         .map_err(|mistake| mistake.at(self.node.place))
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mistake> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         match self.node.kind {
             Kind::Null => visitor.visit_none(),
             _ => visitor.visit_some(self),
@@ -303,9 +307,9 @@ impl<'de, 'a: 'de> Deserializer<'de> for Reader<'a, '_> {
         self,
         name: &'static str,
         visitor: V,
-    ) -> Result<V::Value, Mistake> {
+    ) -> Result<V::Value, ReadError> {
         if name == PLACE_MARK {
-            return visitor.visit_seq(Placed { reader: self, part: 0 });
+            return visitor.visit_seq(PlacedValue { reader: self, part: 0 });
         }
         if name == LIST_MARK {
             return visitor.visit_seq(match &self.node.kind {
@@ -322,7 +326,7 @@ impl<'de, 'a: 'de> Deserializer<'de> for Reader<'a, '_> {
         _: &'static str,
         fields: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Mistake> {
+    ) -> Result<V::Value, ReadError> {
         let place = self.node.place;
         let entries = self.entries(&visitor).map_err(|mistake| mistake.at(place))?;
         visitor
@@ -335,20 +339,20 @@ impl<'de, 'a: 'de> Deserializer<'de> for Reader<'a, '_> {
         _: &'static str,
         words: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Mistake> {
+    ) -> Result<V::Value, ReadError> {
         let place = self.node.place;
         match &self.node.kind {
             Kind::Text(word) => visitor.visit_enum(StrDeserializer::new(word)),
             Kind::Map(entries) if entries.len() == 1 => {
                 let (key, node) = &entries[0];
                 let path = self.path.child(0);
-                let choice = Choice { key, content: self.on(node, &path) };
+                let choice = TaggedValue { key, content: self.with_node(node, &path) };
                 visitor.visit_enum(choice).map_err(|mistake| mistake.at(key.place))
             }
             Kind::Map(entries) => {
                 let place = entries.get(1).map_or(place, |(key, _)| key.place);
                 let message = format!("expected one key, found {}", entries.len());
-                Err(Mistake(
+                Err(ReadError(
                     Finding::new(place, message).hint(format!(
                         "write each as its own list item; known: {}",
                         words.join(", ")
@@ -360,30 +364,30 @@ impl<'de, 'a: 'de> Deserializer<'de> for Reader<'a, '_> {
         .map_err(|mistake| mistake.at(place))
     }
 
-    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mistake> {
+    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         match &self.node.kind {
             Kind::Number(number) if number.as_f64().is_some() => visitor
                 .visit_f64(number.as_f64().unwrap_or_default())
-                .map_err(|mistake: Mistake| mistake.at(self.node.place)),
+                .map_err(|mistake: ReadError| mistake.at(self.node.place)),
             _ => self.deserialize_any(visitor),
         }
     }
 
-    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mistake> {
+    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         self.deserialize_f64(visitor)
     }
 
     /// A row's number or truth that stands where a text is wanted is that text.
-    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mistake> {
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         let text = match &self.node.kind {
             Kind::Number(number) if self.node.also_text => number.to_string(),
             Kind::Bool(value) if self.node.also_text => value.to_string(),
             _ => return self.deserialize_any(visitor),
         };
-        visitor.visit_string(text).map_err(|mistake: Mistake| mistake.at(self.node.place))
+        visitor.visit_string(text).map_err(|mistake: ReadError| mistake.at(self.node.place))
     }
 
-    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mistake> {
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         self.deserialize_str(visitor)
     }
 
@@ -410,26 +414,26 @@ impl<'a, 'p> Items<'a, 'p> {
         Self { reader, items, is_single: true }
     }
 
-    fn path(&self, index: usize) -> Path<'p> {
+    fn path(&self, index: usize) -> TreePath<'p> {
         if self.is_single { *self.reader.path } else { self.reader.path.child(index) }
     }
 }
 
 impl<'de, 'a: 'de> SeqAccess<'de> for Items<'a, '_> {
-    type Error = Mistake;
+    type Error = ReadError;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(
         &mut self,
         seed: T,
-    ) -> Result<Option<T::Value>, Mistake> {
-        let attempt = self.reader.attempt;
+    ) -> Result<Option<T::Value>, ReadError> {
+        let pass = self.reader.pass;
         while let Some((index, node)) = self.items.next() {
             let path = self.path(index);
-            if !attempt.is_left_out(path) {
-                let read = seed.deserialize(self.reader.on(node, &path));
+            if !pass.is_left_out(path) {
+                let read = seed.deserialize(self.reader.with_node(node, &path));
                 // Some types find mistakes after they have taken the whole value.
                 let read = read.map_err(|mistake| mistake.at(node.place));
-                return attempt.noting(path, read).map(Some);
+                return pass.note_refusal(path, read).map(Some);
             }
         }
         Ok(None)
@@ -437,18 +441,18 @@ impl<'de, 'a: 'de> SeqAccess<'de> for Items<'a, '_> {
 }
 
 /// Line, column and value, for [`At`].
-struct Placed<'a, 'p> {
+struct PlacedValue<'a, 'p> {
     reader: Reader<'a, 'p>,
     part: u8,
 }
 
-impl<'de, 'a: 'de> SeqAccess<'de> for Placed<'a, '_> {
-    type Error = Mistake;
+impl<'de, 'a: 'de> SeqAccess<'de> for PlacedValue<'a, '_> {
+    type Error = ReadError;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(
         &mut self,
         seed: T,
-    ) -> Result<Option<T::Value>, Mistake> {
+    ) -> Result<Option<T::Value>, ReadError> {
         self.part += 1;
         let place = self.reader.node.place;
         match self.part {
@@ -485,38 +489,38 @@ impl<'a, 'p> Entries<'a, 'p> {
         }
         let finding = Finding::new(key.place, format!("unknown key `{}`", key.text))
             .nearest(&key.text, fields.iter().copied());
-        self.reader.attempt.unknown_keys.borrow_mut().push(finding);
+        self.reader.pass.unknown_keys.borrow_mut().push(finding);
         false
     }
 }
 
 impl<'de, 'a: 'de> MapAccess<'de> for Entries<'a, '_> {
-    type Error = Mistake;
+    type Error = ReadError;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(
         &mut self,
         seed: K,
-    ) -> Result<Option<K::Value>, Mistake> {
-        let Reader { attempt, path, .. } = self.reader;
+    ) -> Result<Option<K::Value>, ReadError> {
+        let Reader { pass, path, .. } = self.reader;
         while let Some((index, (key, node))) = self.entries.next() {
-            if self.is_known(key) && !attempt.is_left_out(path.child(index)) {
+            if self.is_known(key) && !pass.is_left_out(path.child(index)) {
                 self.value = Some((index, node));
                 let read = seed.deserialize(KeyReader { key }).map(Some);
-                let read = read.map_err(|mistake: Mistake| mistake.at(key.place));
-                return attempt.noting(path.child(index), read);
+                let read = read.map_err(|mistake: ReadError| mistake.at(key.place));
+                return pass.note_refusal(path.child(index), read);
             }
         }
         Ok(None)
     }
 
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Mistake> {
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ReadError> {
         let Some((index, node)) = self.value.take() else {
             return Err(de::Error::custom("a value was asked for before its key"));
         };
         let path = self.reader.path.child(index);
-        let read = seed.deserialize(self.reader.on(node, &path));
+        let read = seed.deserialize(self.reader.with_node(node, &path));
         let read = read.map_err(|mistake| mistake.at(node.place));
-        self.reader.attempt.noting(path, read)
+        self.reader.pass.note_refusal(path, read)
     }
 }
 
@@ -526,9 +530,9 @@ struct KeyReader<'a> {
 }
 
 impl<'de, 'a: 'de> Deserializer<'de> for KeyReader<'a> {
-    type Error = Mistake;
+    type Error = ReadError;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mistake> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         visitor.visit_str(&self.key.text)
     }
 
@@ -536,7 +540,7 @@ impl<'de, 'a: 'de> Deserializer<'de> for KeyReader<'a> {
         self,
         name: &'static str,
         visitor: V,
-    ) -> Result<V::Value, Mistake> {
+    ) -> Result<V::Value, ReadError> {
         if name == PLACE_MARK {
             return visitor.visit_seq(PlacedKey { key: self.key, part: 0 });
         }
@@ -555,12 +559,12 @@ struct PlacedKey<'a> {
 }
 
 impl<'de> SeqAccess<'de> for PlacedKey<'_> {
-    type Error = Mistake;
+    type Error = ReadError;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(
         &mut self,
         seed: T,
-    ) -> Result<Option<T::Value>, Mistake> {
+    ) -> Result<Option<T::Value>, ReadError> {
         self.part += 1;
         match self.part {
             1 => seed.deserialize(self.key.place.line.into_deserializer()),
@@ -572,39 +576,39 @@ impl<'de> SeqAccess<'de> for PlacedKey<'_> {
 }
 
 /// `{kind: content}` read as an enum.
-struct Choice<'a, 'p> {
+struct TaggedValue<'a, 'p> {
     key: &'a Key,
     content: Reader<'a, 'p>,
 }
 
-impl<'de, 'a: 'de, 'p> EnumAccess<'de> for Choice<'a, 'p> {
-    type Error = Mistake;
+impl<'de, 'a: 'de, 'p> EnumAccess<'de> for TaggedValue<'a, 'p> {
+    type Error = ReadError;
     type Variant = Reader<'a, 'p>;
 
     fn variant_seed<V: DeserializeSeed<'de>>(
         self,
         seed: V,
-    ) -> Result<(V::Value, Reader<'a, 'p>), Mistake> {
-        let word: StrDeserializer<'_, Mistake> = self.key.text.as_str().into_deserializer();
+    ) -> Result<(V::Value, Reader<'a, 'p>), ReadError> {
+        let word: StrDeserializer<'_, ReadError> = self.key.text.as_str().into_deserializer();
         let value = seed.deserialize(word).map_err(|mistake| mistake.at(self.key.place))?;
         Ok((value, self.content))
     }
 }
 
 impl<'de, 'a: 'de> VariantAccess<'de> for Reader<'a, '_> {
-    type Error = Mistake;
+    type Error = ReadError;
 
     /// A word that takes no content stands alone; only the form with a colon comes here.
-    fn unit_variant(self) -> Result<(), Mistake> {
+    fn unit_variant(self) -> Result<(), ReadError> {
         let finding = Finding::new(self.node.place, "this word takes no value");
-        Err(Mistake(finding.hint("write the word alone, without a colon")))
+        Err(ReadError(finding.hint("write the word alone, without a colon")))
     }
 
-    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Mistake> {
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, ReadError> {
         seed.deserialize(self)
     }
 
-    fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Mistake> {
+    fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, ReadError> {
         self.deserialize_any(visitor)
     }
 
@@ -612,7 +616,7 @@ impl<'de, 'a: 'de> VariantAccess<'de> for Reader<'a, '_> {
         self,
         fields: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Mistake> {
+    ) -> Result<V::Value, ReadError> {
         self.deserialize_struct("", fields, visitor)
     }
 }

@@ -241,7 +241,7 @@ mod tests {
             (CommandError::usage("--a and --b exclude each other"), 2, "usage"),
             (CommandError::configuration("proctor.toml: workers = x"), 2, "configuration"),
             (CommandError::not_found("no baseline `x`"), 2, "not_found"),
-            (CommandError::input("a.jsonl holds no event"), 2, "input"),
+            (CommandError::input("a.jsonl contains no events"), 2, "input"),
             (CommandError::suite("the project cannot be loaded"), 2, "suite"),
             (CommandError::refused("an entry is active"), 2, "refused"),
             (CommandError::system("cannot start the runtime"), 2, "system"),

@@ -23,7 +23,7 @@ use crate::terminal::Terminal;
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return misunderstood(&suggestions::without_hidden(error)),
+        Err(error) => return report_usage_error(&suggestions::without_hidden(error)),
     };
     let mut terminal = Terminal::new(cli.color, cli.command.prints_json());
     match run(&cli, &mut terminal) {
@@ -43,8 +43,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Help, or a command line that means nothing. A hook must not stop its host even then.
-fn misunderstood(error: &clap::Error) -> ExitCode {
+/// Prints help or a usage error. A hook must not stop its host even then.
+fn report_usage_error(error: &clap::Error) -> ExitCode {
     let is_hook = commands::journal::hook::is_meant(std::env::args_os());
     let _ = error.print();
     if is_hook {

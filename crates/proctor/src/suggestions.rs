@@ -53,22 +53,25 @@ mod tests {
 
     use super::*;
 
-    fn told(arguments: &[&str]) -> String {
+    fn error_text(arguments: &[&str]) -> String {
         let error = Cli::try_parse_from([&["proctor"], arguments].concat()).unwrap_err();
         without_hidden(error).to_string()
     }
 
     #[test]
     fn what_is_hidden_is_not_suggested_and_the_rest_is() {
-        let sho = told(&["sho"]);
+        let sho = error_text(&["sho"]);
         assert!(sho.contains("'show'") && !sho.contains("'host'"), "{sho}");
         for other in [&["hst"][..], &["__gard"], &["run", "--detach"]] {
-            let text = told(other);
+            let text = error_text(other);
             let hidden = ["'host'", "'__guard'", "'--detached'"];
             assert!(hidden.iter().all(|name| !text.contains(name)), "{text}");
             assert!(text.contains("Usage: proctor"), "{text}");
         }
-        assert!(!told(&["__gard"]).contains("similar"), "where all are hidden there is no tip");
-        assert!(told(&["run", "--retrys", "1"]).contains("'--retries'"));
+        assert!(
+            !error_text(&["__gard"]).contains("similar"),
+            "where all are hidden there is no tip"
+        );
+        assert!(error_text(&["run", "--retrys", "1"]).contains("'--retries'"));
     }
 }

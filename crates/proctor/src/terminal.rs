@@ -76,7 +76,7 @@ impl Terminal {
         Ok(written?)
     }
 
-    /// The same where a result is at stake: that nobody reads any more must not hide it.
+    /// Prints text; a closed standard output is not an error, so that the result still decides the exit code.
     pub(crate) fn print_if_read(&mut self, text: &str) -> Result<(), CommandError> {
         match self.print(text) {
             Err(error) if error.is_broken_pipe() => Ok(()),

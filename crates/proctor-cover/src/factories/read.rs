@@ -9,7 +9,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::syntax::{
-    Lines, arguments, block_statements, constant, evened, name, options, plain, text, word,
+    Lines, arguments, block_statements, constant, name, normalize_whitespace, options, plain, text,
+    word,
 };
 
 /// Where factories lie, relative to a project.
@@ -295,7 +296,7 @@ fn attributes(call: &CallNode<'_>) -> BTreeMap<String, String> {
         let code = || {
             block_statements(&inner)
                 .iter()
-                .map(|one| evened(&text(one)))
+                .map(|one| normalize_whitespace(&text(one)))
                 .collect::<Vec<_>>()
                 .join("; ")
         };

@@ -8,12 +8,12 @@ use crate::syntax::{Lines, arguments, block_statements, name, text, word};
 use proctor_ruby::string_code;
 
 /// How much an example may be.
-const LONGEST: usize = 8 << 10;
+const MAX_EXAMPLE_BYTES: usize = 8 << 10;
 /// Rules that an accepted example may not break.
-const BINDING: &[u32] = &[1, 2, 22, 27];
+const BINDING_RULES: &[u32] = &[1, 2, 22, 27];
 
 /// Words that would reach beyond one example.
-const BEYOND: &[&str] = &[
+const FORBIDDEN_CALLS: &[&str] = &[
     "describe",
     "context",
     "it",
@@ -56,7 +56,7 @@ const BEYOND: &[&str] = &[
     "srand",
 ];
 /// Methods that reach beyond an example whatever they are called on.
-const ANYWHERE: &[&str] = &[
+const FORBIDDEN_METHODS: &[&str] = &[
     "eval",
     "instance_eval",
     "class_eval",
@@ -71,7 +71,7 @@ const ANYWHERE: &[&str] = &[
 ];
 
 /// What is outside of the program, and the questions that may be asked of it.
-const OUTSIDE: &[&str] = &[
+const OUTSIDE_CONSTANTS: &[&str] = &[
     "File",
     "IO",
     "Dir",
@@ -91,7 +91,7 @@ const OUTSIDE: &[&str] = &[
     "Ractor",
     "GC",
 ];
-const ASKED: &[&str] = &[
+const ALLOWED_QUERIES: &[&str] = &[
     "join",
     "basename",
     "dirname",
@@ -108,13 +108,13 @@ const ASKED: &[&str] = &[
 
 /// An answer in the form in which it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Checked {
+pub(super) struct CheckedAnswer {
     pub(super) description: String,
     pub(super) lines: Vec<String>,
 }
 
 /// Looks at an answer.
-pub(super) fn checked(item: &OpenItem, answer: &Answer) -> Result<Checked, Refusal> {
+pub(super) fn check_answer(item: &OpenItem, answer: &Answer) -> Result<CheckedAnswer, Refusal> {
     let lines = lines(&answer.body)?;
     let given = answer.description.as_deref().map(str::trim).filter(|words| !words.is_empty());
     let description = given.unwrap_or(&item.description).to_owned();
@@ -135,18 +135,18 @@ pub(super) fn checked(item: &OpenItem, answer: &Answer) -> Result<Checked, Refus
             "send only the lines between `do` and `end` of the example",
         ));
     }
-    within_its_place(&parsed.node())?;
-    by_the_rules(&description, &lines)?;
-    Ok(Checked { description, lines })
+    check_scope(&parsed.node())?;
+    check_rules(&description, &lines)?;
+    Ok(CheckedAnswer { description, lines })
 }
 
 /// The lines with their common indentation taken away.
 fn lines(body: &str) -> Result<Vec<String>, Refusal> {
-    if body.len() > LONGEST {
+    if body.len() > MAX_EXAMPLE_BYTES {
         return Err(Refusal::new(
             "place",
             format!("the body has {} bytes", body.len()),
-            format!("keep an example below {LONGEST} bytes"),
+            format!("keep an example below {MAX_EXAMPLE_BYTES} bytes"),
         ));
     }
     if body.contains("proctor:begin")
@@ -178,7 +178,7 @@ fn lines(body: &str) -> Result<Vec<String>, Refusal> {
     Ok(lines.split_off(start))
 }
 
-fn within_its_place(program: &Node<'_>) -> Result<(), Refusal> {
+fn check_scope(program: &Node<'_>) -> Result<(), Refusal> {
     let beyond = || {
         Refusal::new(
             "place",
@@ -190,7 +190,7 @@ fn within_its_place(program: &Node<'_>) -> Result<(), Refusal> {
     let all: Vec<Node<'_>> = program.statements().body().iter().collect();
     let [only] = all.as_slice() else { return Err(beyond()) };
     let call = only.as_call_node().ok_or_else(beyond)?;
-    let mut looker = Looker { problem: None, demands: 0 };
+    let mut looker = ForbiddenCallFinder { problem: None, demands: 0 };
     for statement in block_statements(&call) {
         looker.visit(&statement);
     }
@@ -211,14 +211,14 @@ fn within_its_place(program: &Node<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn by_the_rules(description: &str, lines: &[String]) -> Result<(), Refusal> {
+fn check_rules(description: &str, lines: &[String]) -> Result<(), Refusal> {
     let text = format!(
         "RSpec.describe Object do\n  it {} do\n    {}\n  end\nend\n",
         string_code(description),
         lines.join("\n    ")
     );
     let broken =
-        rules::check("", &text).into_iter().find(|finding| BINDING.contains(&finding.rule));
+        rules::check("", &text).into_iter().find(|finding| BINDING_RULES.contains(&finding.rule));
     match broken {
         Some(finding) => Err(Refusal::new(
             "rule",
@@ -229,23 +229,23 @@ fn by_the_rules(description: &str, lines: &[String]) -> Result<(), Refusal> {
     }
 }
 
-struct Looker {
+struct ForbiddenCallFinder {
     problem: Option<String>,
     demands: u32,
 }
 
-impl Looker {
+impl ForbiddenCallFinder {
     fn refuse(&mut self, what: impl Into<String>) {
         self.problem.get_or_insert(what.into());
     }
 }
 
-impl<'pr> Visit<'pr> for Looker {
+impl<'pr> Visit<'pr> for ForbiddenCallFinder {
     fn visit_call_node(&mut self, node: &CallNode<'pr>) {
         let word = name(node);
         let receiver = node.receiver().map(|receiver| text(&receiver));
-        if receiver.is_none() && BEYOND.contains(&word.as_str())
-            || ANYWHERE.contains(&word.as_str())
+        if receiver.is_none() && FORBIDDEN_CALLS.contains(&word.as_str())
+            || FORBIDDEN_METHODS.contains(&word.as_str())
         {
             self.refuse(format!("`{word}`"));
         }
@@ -264,14 +264,15 @@ impl<'pr> Visit<'pr> for Looker {
             self.refuse(format!("`{}.{word}`", receiver.as_deref().unwrap_or_default()));
         }
         if receiver.as_deref().is_some_and(|receiver| {
-            OUTSIDE.contains(&receiver.trim_start_matches("::")) && !ASKED.contains(&word.as_str())
+            OUTSIDE_CONSTANTS.contains(&receiver.trim_start_matches("::"))
+                && !ALLOWED_QUERIES.contains(&word.as_str())
         }) {
             self.refuse(format!("`{}.{word}`", receiver.as_deref().unwrap_or_default()));
         }
         if matches!(word.as_str(), "send" | "__send__" | "public_send") {
             let hidden = arguments(node).first().and_then(crate::syntax::plain);
             if hidden.is_some_and(|hidden| {
-                ANYWHERE.contains(&hidden.as_str())
+                FORBIDDEN_METHODS.contains(&hidden.as_str())
                     || matches!(hidden.as_str(), "exit" | "fork" | "system" | "exec" | "spawn")
             }) {
                 self.refuse(format!("`{word}` of a forbidden method"));
@@ -364,7 +365,9 @@ mod tests {
 
     fn reason(body: &str) -> Result<Vec<String>, &'static str> {
         let answer = Answer { description: None, body: body.to_owned() };
-        checked(&item(), &answer).map(|checked| checked.lines).map_err(|refusal| refusal.reason)
+        check_answer(&item(), &answer)
+            .map(|checked| checked.lines)
+            .map_err(|refusal| refusal.reason)
     }
 
     #[test]

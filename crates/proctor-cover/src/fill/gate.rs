@@ -5,25 +5,25 @@ use proctor_text::shorten;
 use std::fs;
 use std::io;
 
-use super::answer::checked;
+use super::answer::check_answer;
 use super::{Answer, OpenItem, Refusal};
 use crate::blocks;
 use crate::metadata::KeptAnswer;
-use crate::observation::{Effort, Workshop, faults};
+use crate::observation::{Effort, ProjectCopies, faults};
 use crate::project::{Project, SourceFile};
 use crate::review::{Measured, measure_at};
 use crate::sandbox::Sandbox;
-use crate::verify::{self, CIRCUMSTANCES, Round};
+use crate::verify::{self, RUN_CONDITIONS, VerificationRun};
 
 /// How many faults of a file an example is tried against.
-const FAULTS: usize = 150;
+const MAX_FAULTS: usize = 150;
 /// Longest failure message, in characters.
-const TOLD: usize = 700;
+const MAX_MESSAGE_CHARS: usize = 700;
 
 /// Where answers about one source are judged. The copies are left as they were, or with the accepted spec in them.
-pub(crate) struct Gate<'a> {
+pub(crate) struct AnswerGate<'a> {
     pub(crate) project: &'a Project,
-    pub(crate) workshop: &'a Workshop,
+    pub(crate) workshop: &'a ProjectCopies,
     pub(crate) sandbox: &'a Sandbox,
     pub(crate) source: &'a SourceFile,
     pub(crate) effort: &'a Effort,
@@ -31,7 +31,7 @@ pub(crate) struct Gate<'a> {
 
 /// An answer that passed.
 #[derive(Debug, Clone)]
-pub(crate) struct Accepted {
+pub(crate) struct AcceptedAnswer {
     /// The spec with it.
     pub(crate) text: String,
     /// Its line.
@@ -44,16 +44,17 @@ pub(crate) struct Accepted {
     pub(crate) answer: KeptAnswer,
 }
 
-impl Gate<'_> {
+impl AnswerGate<'_> {
     /// Judges an answer for an item of this spec.
     pub(crate) fn judge(
         &self,
         item: &OpenItem,
         spec: &str,
         answer: &Answer,
-    ) -> Result<Accepted, Refusal> {
-        let checked = checked(item, answer)?;
-        let (text, line) = put(spec, item, &checked.description, &checked.lines);
+    ) -> Result<AcceptedAnswer, Refusal> {
+        let checked = check_answer(item, answer)?;
+        let (text, line) =
+            replace_skipped_example(spec, item, &checked.description, &checked.lines);
         if !ruby_prism::parse(text.as_bytes()).is_success() {
             return Err(Refusal::new(
                 "parse",
@@ -62,25 +63,26 @@ impl Gate<'_> {
             ));
         }
         let place = format!("{}:{line}", item.spec);
-        let seen = self.observed(item, &text, &place).map_err(|error| Refusal::machine(&error))?;
-        let faults = judged(item, &seen)?;
-        self.holds(item, spec, &text, &place)?;
+        let seen =
+            self.measure_example(item, &text, &place).map_err(|error| Refusal::io_error(&error))?;
+        let faults = judge_measurement(item, &seen)?;
+        self.check_stability(item, spec, &text, &place)?;
         let answer = KeptAnswer {
             id: item.id.clone(),
             method_id: item.method_id.clone(),
             description: checked.description,
             lines: checked.lines,
         };
-        Ok(Accepted { text, line, faults, contexts: item.contexts.clone(), answer })
+        Ok(AcceptedAnswer { text, line, faults, contexts: item.contexts.clone(), answer })
     }
 
     /// Runs the example alone in the copy with probes, then every fault of the file against it.
-    fn observed(&self, item: &OpenItem, text: &str, place: &str) -> io::Result<Measured> {
+    fn measure_example(&self, item: &OpenItem, text: &str, place: &str) -> io::Result<Measured> {
         let root = &self.workshop.probed;
         let sources = [self.source.clone()];
         self.workshop.probe(&sources)?;
         write(&root.join(&item.spec), text)?;
-        let list = faults(&sources, FAULTS);
+        let list = faults(&sources, MAX_FAULTS);
         let files = [item.file.clone()];
         let outcome = measure_at(
             root,
@@ -96,12 +98,19 @@ impl Gate<'_> {
     }
 
     /// Runs it under other clocks, zones and orders, in the copy without probes.
-    fn holds(&self, item: &OpenItem, before: &str, text: &str, place: &str) -> Result<(), Refusal> {
+    fn check_stability(
+        &self,
+        item: &OpenItem,
+        before: &str,
+        text: &str,
+        place: &str,
+    ) -> Result<(), Refusal> {
         let path = self.workshop.clean.join(&item.spec);
-        let machine = |error: io::Error| Refusal::machine(&error);
+        let machine = |error: io::Error| Refusal::io_error(&error);
         write(&path, text).map_err(machine)?;
         let specs = [place.to_owned()];
-        let rounds: Vec<Round> = CIRCUMSTANCES.iter().map(|how| Round::new(&specs, *how)).collect();
+        let rounds: Vec<VerificationRun> =
+            RUN_CONDITIONS.iter().map(|how| VerificationRun::new(&specs, *how)).collect();
         let (programs, clean) = (&self.workshop.programs, &self.workshop.clean);
         let verdict =
             verify::run(self.sandbox, programs, clean, &rounds, false).map_err(machine)?;
@@ -112,7 +121,7 @@ impl Gate<'_> {
                 "unstable",
                 format!(
                     "the example depends on the clock, the time zone or the order: {}",
-                    shorten(why, TOLD)
+                    shorten(why, MAX_MESSAGE_CHARS)
                 ),
                 "give fixed values instead of the present time, chance or shared state",
             ));
@@ -122,18 +131,21 @@ impl Gate<'_> {
 }
 
 /// What the first run says; gives back how many faults were noticed.
-fn judged(item: &OpenItem, seen: &Measured) -> Result<usize, Refusal> {
+fn judge_measurement(item: &OpenItem, seen: &Measured) -> Result<usize, Refusal> {
     if let Some((_, message)) = seen.failed.first() {
         return Err(Refusal::new(
             "fails",
-            format!("the example fails: {}", shorten(message, TOLD)),
+            format!("the example fails: {}", shorten(message, MAX_MESSAGE_CHARS)),
             "expect what the code really does in this situation, or repair the setup",
         ));
     }
     if let Some(error) = &seen.error {
         return Err(Refusal::new(
             "fails",
-            format!("the spec with this example cannot be loaded: {}", shorten(error, TOLD)),
+            format!(
+                "the spec with this example cannot be loaded: {}",
+                shorten(error, MAX_MESSAGE_CHARS)
+            ),
             "use only what the spec has loaded",
         ));
     }
@@ -159,7 +171,7 @@ fn judged(item: &OpenItem, seen: &Measured) -> Result<usize, Refusal> {
     if seen.killed.is_empty() {
         return Err(Refusal::new(
             "fault",
-            "the example notices none of the faults that were put into the code",
+            "the example detects none of the injected faults",
             "expect the exact value, error or change instead of something vague",
         ));
     }
@@ -167,7 +179,7 @@ fn judged(item: &OpenItem, seen: &Measured) -> Result<usize, Refusal> {
 }
 
 /// The spec with the skipped example replaced, and the line of the new one.
-pub(super) fn put(
+pub(super) fn replace_skipped_example(
     spec: &str,
     item: &OpenItem,
     description: &str,
@@ -191,7 +203,10 @@ pub(super) fn put(
     code += &format!("{margin}end");
     let text = format!("{}{code}{}", &spec[..start], &spec[end..]);
     let line = spec[..start].matches('\n').count() + 2;
-    (blocks::sealed(&text, std::slice::from_ref(&item.method_id)), u32::try_from(line).unwrap_or(1))
+    (
+        blocks::with_new_hashes(&text, std::slice::from_ref(&item.method_id)),
+        u32::try_from(line).unwrap_or(1),
+    )
 }
 
 fn write(path: &std::path::Path, text: &str) -> io::Result<()> {

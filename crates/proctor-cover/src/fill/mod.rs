@@ -17,12 +17,12 @@ use proctor_ruby::{SyntaxError, analyze};
 use serde::{Deserialize, Serialize};
 
 use crate::metadata::{Metadata, MetadataError, hash, path_for};
-use crate::observation::{Effort, Workshop};
+use crate::observation::{Effort, ProjectCopies};
 use crate::project::{Project, SourceFile};
 use crate::sandbox::Sandbox;
 use crate::stop::Stop;
 
-pub(crate) use gate::{Accepted, Gate};
+pub(crate) use gate::{AcceptedAnswer, AnswerGate};
 pub(crate) use open::open_items;
 pub use open::{Condition, OpenItem};
 pub use prompt::{PromptMessage, SYSTEM_PROMPT, prompt_messages, read_model_answer};
@@ -58,8 +58,8 @@ impl Refusal {
         Self { reason, message: message.into(), hint: hint.into() }
     }
 
-    fn machine(error: &std::io::Error) -> Self {
-        Self::new("machine", format!("an operation of the system failed: {error}"), "try again")
+    fn io_error(error: &std::io::Error) -> Self {
+        Self::new("machine", format!("system error: {error}"), "try again")
     }
 }
 
@@ -167,7 +167,7 @@ fn open_situations(root: &Path, files: &[String]) -> Result<OpenSituations, Stop
             continue;
         }
         found.files += 1;
-        match one_file(root, &metadata) {
+        match open_items_of_file(root, &metadata) {
             Ok(items) => found.items.extend(items),
             Err(error) => found.unusable.push(error),
         }
@@ -175,7 +175,7 @@ fn open_situations(root: &Path, files: &[String]) -> Result<OpenSituations, Stop
     Ok(found)
 }
 
-fn one_file(root: &Path, metadata: &Metadata) -> Result<Vec<OpenItem>, UnusableFile> {
+fn open_items_of_file(root: &Path, metadata: &Metadata) -> Result<Vec<OpenItem>, UnusableFile> {
     let source = source(root, metadata)?;
     let path = &metadata.spec_path;
     let spec = fs::read_to_string(root.join(path))
@@ -216,8 +216,8 @@ pub fn submit(root: &Path, ruby: &Path, id: &str, answer: &Answer) -> Result<Kep
     let folder = root.join("tmp/rspec_metadata");
     let lock =
         fs::OpenOptions::new().create(true).truncate(false).write(true).open(folder.join(".lock"));
-    let lock = lock.map_err(|error| Refusal::machine(&error))?;
-    lock.lock().map_err(|error| Refusal::machine(&error))?;
+    let lock = lock.map_err(|error| Refusal::io_error(&error))?;
+    lock.lock().map_err(|error| Refusal::io_error(&error))?;
     let found = open_situations(root, &[])
         .map_err(|stop| Refusal::new("unknown", stop.to_string(), stop.suggestion))?;
     let Some(item) = found.items.iter().find(|item| item.id == id) else {
@@ -248,13 +248,13 @@ pub fn submit(root: &Path, ruby: &Path, id: &str, answer: &Answer) -> Result<Kep
         Refusal::new("stale", error.to_string(), "cover the file again, then get a new plan")
     })?;
     let spec =
-        fs::read_to_string(root.join(&item.spec)).map_err(|error| Refusal::machine(&error))?;
-    answer::checked(item, answer)?;
+        fs::read_to_string(root.join(&item.spec)).map_err(|error| Refusal::io_error(&error))?;
+    answer::check_answer(item, answer)?;
     let project = Project::open(root);
-    let workshop = Workshop::new(&project).map_err(|error| Refusal::machine(&error))?;
+    let workshop = ProjectCopies::new(&project).map_err(|error| Refusal::io_error(&error))?;
     let sandbox = Sandbox::new(ruby);
     let effort = Effort { mutation_seconds: 15.0, ..Effort::default() };
-    let gate = Gate {
+    let gate = AnswerGate {
         project: &project,
         workshop: &workshop,
         sandbox: &sandbox,
@@ -262,7 +262,7 @@ pub fn submit(root: &Path, ruby: &Path, id: &str, answer: &Answer) -> Result<Kep
         effort: &effort,
     };
     let accepted = gate.judge(item, &spec, answer)?;
-    keep(root, &path, metadata, item, &accepted).map_err(|error| Refusal::machine(&error))?;
+    keep(root, &path, metadata, item, &accepted).map_err(|error| Refusal::io_error(&error))?;
     Ok(Kept {
         id: item.id.clone(),
         place: format!("{}:{}", item.spec, accepted.line),
@@ -277,7 +277,7 @@ fn keep(
     path: &Path,
     mut metadata: Metadata,
     item: &OpenItem,
-    accepted: &Accepted,
+    accepted: &AcceptedAnswer,
 ) -> std::io::Result<()> {
     fs::write(root.join(&item.spec), &accepted.text)?;
     metadata.remember(accepted.answer.clone(), hash(accepted.text.as_bytes()));

@@ -90,7 +90,7 @@ pub(crate) fn open_items(
     spots.into_iter().filter_map(|spot| item(source, spec_path, metadata, spot)).collect()
 }
 
-struct Spot {
+struct SkippedExample {
     method_id: String,
     contexts: Vec<String>,
     description: String,
@@ -103,7 +103,7 @@ struct Finder<'a> {
     lines: Lines,
     blocks: &'a [Block],
     groups: Vec<String>,
-    found: Vec<Spot>,
+    found: Vec<SkippedExample>,
 }
 
 impl<'pr> Visit<'pr> for Finder<'_> {
@@ -136,7 +136,7 @@ impl Finder<'_> {
         else {
             return;
         };
-        self.found.push(Spot {
+        self.found.push(SkippedExample {
             method_id: block.id.clone(),
             contexts: self.groups.iter().skip(2).cloned().collect(),
             description: words.unwrap_or_default(),
@@ -147,7 +147,12 @@ impl Finder<'_> {
     }
 }
 
-fn item(source: &SourceFile, spec: &str, metadata: &Metadata, spot: Spot) -> Option<OpenItem> {
+fn item(
+    source: &SourceFile,
+    spec: &str,
+    metadata: &Metadata,
+    spot: SkippedExample,
+) -> Option<OpenItem> {
     let (class, method) =
         source.facts.methods().find(|(class, method)| method.id(&class.name) == spot.method_id)?;
     let arm = arm_of(method, &spot);
@@ -169,7 +174,7 @@ fn item(source: &SourceFile, spec: &str, metadata: &Metadata, spot: Spot) -> Opt
             .filter(|one| one.exists && one.method == spot.method_id)
             .map(|one| one.code.clone())
             .collect(),
-        source: slice(source, method),
+        source: method_source(source, method),
         path: arm
             .and_then(|(one, value)| method.characteristics[one].arms[value].probe)
             .map(|(probe, answer)| (u64::from(probe) << 1) + u64::from(answer.unwrap_or(true))),
@@ -184,7 +189,7 @@ fn item(source: &SourceFile, spec: &str, metadata: &Metadata, spot: Spot) -> Opt
 type ArmPlace = (usize, usize);
 
 /// The value of a characteristic that a spot stands for: by its context and behaviour, then by context, then by lines.
-fn arm_of(method: &MethodFacts, spot: &Spot) -> Option<ArmPlace> {
+fn arm_of(method: &MethodFacts, spot: &SkippedExample) -> Option<ArmPlace> {
     let all = || {
         method.characteristics.iter().enumerate().flat_map(|(one, characteristic)| {
             characteristic
@@ -283,7 +288,7 @@ fn receiver(class: &ClassFacts, method: &MethodFacts) -> Option<String> {
     Some(format!("{}.new({list})", class.name))
 }
 
-fn slice(source: &SourceFile, method: &MethodFacts) -> String {
+fn method_source(source: &SourceFile, method: &MethodFacts) -> String {
     let text = String::from_utf8_lossy(&source.bytes);
     let first = method.lines.0 as usize;
     let count = (method.lines.1 as usize + 1).saturating_sub(first);

@@ -10,7 +10,7 @@ use super::{
 impl Metadata {
     /// Fills in what the analysis found.
     pub fn analyze(&mut self, facts: &proctor_ruby::FileFacts, is_model: &dyn Fn(&str) -> bool) {
-        let mut bank = Bank::default();
+        let mut bank = EntryBuilder::default();
         let mut methods = Vec::new();
         for (class, method) in facts.methods().filter(|(_, method)| method.is_testable()) {
             let id = method.id(&class.name);
@@ -39,11 +39,11 @@ impl Metadata {
 }
 
 #[derive(Default)]
-struct Bank {
+struct EntryBuilder {
     entries: Vec<BankEntry>,
 }
 
-impl Bank {
+impl EntryBuilder {
     fn id(&mut self, kind: &str, description: &str, subtype: Option<&str>) -> String {
         if let Some(known) =
             self.entries.iter_mut().find(|one| one.description == description && one.kind == kind)
@@ -92,7 +92,7 @@ fn entry(
     class: &str,
     method: &MethodFacts,
     mode: &str,
-    bank: &mut Bank,
+    bank: &mut EntryBuilder,
     is_model: &dyn Fn(&str) -> bool,
 ) -> MethodEntry {
     let characteristics = method
@@ -127,7 +127,7 @@ fn entry(
 fn characteristic(
     one: &Characteristic,
     all: &[Characteristic],
-    bank: &mut Bank,
+    bank: &mut EntryBuilder,
     is_model: &dyn Fn(&str) -> bool,
 ) -> CharacteristicEntry {
     let values = one

@@ -2,21 +2,27 @@
 
 use std::fs;
 
-use super::wave::{Ground, Part};
-use super::{Ending, FileReport, PipelineRun};
+use super::wave::{ExecutionSite, LoadedTarget};
+use super::{FileReport, PipelineRun, StageOutcome};
 use crate::discover::Target;
-use crate::fill::{Accepted, Answer, FillRequest, Filler, Gate, OpenItem, Refusal, open_items};
+use crate::fill::{
+    AcceptedAnswer, Answer, AnswerGate, FillRequest, Filler, OpenItem, Refusal, open_items,
+};
 use crate::metadata::{KeptAnswer, hash};
 use crate::stop::Stop;
 
 /// How often a model is asked about one situation.
-const TRIES: u32 = 3;
+const MAX_TRIES: u32 = 3;
 
 impl PipelineRun<'_> {
     /// Fills the specs of a wave.
-    pub(super) fn fill(&mut self, parts: &mut [Part<'_>], ground: &Ground) -> Result<(), Stop> {
+    pub(super) fn fill(
+        &mut self,
+        parts: &mut [LoadedTarget<'_>],
+        site: &ExecutionSite,
+    ) -> Result<(), Stop> {
         for part in parts.iter_mut().filter(|part| part.report.error.is_none()) {
-            self.fill_file(part.target, &mut part.report, ground)?;
+            self.fill_file(part.target, &mut part.report, site)?;
         }
         Ok(())
     }
@@ -26,7 +32,7 @@ impl PipelineRun<'_> {
         if self.helpers.filler.is_none() {
             return Ok(());
         }
-        let mut ground = None;
+        let mut site = None;
         for target in cached {
             let place = self.report.files.iter().position(|file| file.source == target.source.path);
             let Some(place) = place.filter(|place| !self.report.files[*place].pending.is_empty())
@@ -37,16 +43,16 @@ impl PipelineRun<'_> {
             if let Ok(Some(metadata)) = crate::metadata::Metadata::read(&path) {
                 self.metadata.insert(target.source.path.clone(), (path, metadata));
             }
-            if ground.is_none() {
-                ground = Some(self.ground()?);
+            if site.is_none() {
+                site = Some(self.execution_site()?);
             }
-            let Some(ground) = &ground else { continue };
+            let Some(site) = &site else { continue };
             let mut report = self.report.files.remove(place);
             self.begun("implement", &target.source.path);
-            self.fill_file(target, &mut report, ground)?;
+            self.fill_file(target, &mut report, site)?;
             let message =
                 format!("{} situations filled, {} left", report.filled, report.pending.len());
-            self.ended("implement", &target.source.path, Ending::Done, &message);
+            self.ended("implement", &target.source.path, StageOutcome::Done, &message);
             report.cached = report.filled == 0;
             self.report.files.push(report);
         }
@@ -57,18 +63,18 @@ impl PipelineRun<'_> {
         &mut self,
         target: &Target,
         report: &mut FileReport,
-        ground: &Ground,
+        site: &ExecutionSite,
     ) -> Result<(), Stop> {
         let Ok(mut spec) = fs::read_to_string(self.root().join(&target.spec_path)) else {
             return Ok(());
         };
         let project = self.project.clone();
-        let gate = Gate {
+        let gate = AnswerGate {
             project: &project,
-            workshop: &ground.workshop,
-            sandbox: &ground.sandbox,
+            workshop: &site.workshop,
+            sandbox: &site.sandbox,
             source: &target.source,
-            effort: &ground.effort,
+            effort: &site.effort,
         };
         let mut given_up: Vec<String> = Vec::new();
         loop {
@@ -79,9 +85,11 @@ impl PipelineRun<'_> {
             let next = items.into_iter().find(|item| !given_up.contains(&item.id));
             let Some(item) = next else { break };
             let outcome = match known.iter().find(|answer| answer.id == item.id) {
-                Some(old) => gate.judge(&item, &spec, &again(old)).map_err(|refusal| vec![refusal]),
+                Some(old) => gate
+                    .judge(&item, &spec, &answer_from_cache(old))
+                    .map_err(|refusal| vec![refusal]),
                 None => match self.helpers.filler {
-                    Some(filler) => self.ask(filler, &gate, &item, &spec),
+                    Some(filler) => self.ask_until_kept(filler, &gate, &item, &spec),
                     None => Err(Vec::new()),
                 },
             };
@@ -102,16 +110,16 @@ impl PipelineRun<'_> {
     }
 
     /// Asks until an answer is kept, or often enough.
-    fn ask(
+    fn ask_until_kept(
         &mut self,
         filler: &dyn Filler,
-        gate: &Gate<'_>,
+        gate: &AnswerGate<'_>,
         item: &OpenItem,
         spec: &str,
-    ) -> Result<Accepted, Vec<Refusal>> {
+    ) -> Result<AcceptedAnswer, Vec<Refusal>> {
         let mut refusals: Vec<Refusal> = Vec::new();
         let mut last: Option<Answer> = None;
-        for attempt in 1..=TRIES {
+        for attempt in 1..=MAX_TRIES {
             self.note(
                 "implement",
                 format!(
@@ -148,10 +156,10 @@ impl PipelineRun<'_> {
     fn accept(
         &mut self,
         target: &Target,
-        accepted: &Accepted,
+        accepted: &AcceptedAnswer,
         report: &mut FileReport,
     ) -> Result<(), Stop> {
-        self.put(&target.spec_path, &accepted.text)?;
+        self.write_spec(&target.spec_path, &accepted.text)?;
         report.filled += 1;
         report.examples += 1;
         let context = format!("{} ", accepted.answer.method_id);
@@ -181,6 +189,6 @@ impl PipelineRun<'_> {
     }
 }
 
-fn again(old: &KeptAnswer) -> Answer {
+fn answer_from_cache(old: &KeptAnswer) -> Answer {
     Answer { description: Some(old.description.clone()), body: old.lines.join("\n") }
 }

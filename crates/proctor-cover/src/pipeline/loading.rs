@@ -4,10 +4,10 @@ use std::fs;
 
 use serde_json::json;
 
-use super::wave::{Ground, Part};
-use super::{Ending, FileReport, PipelineRun};
+use super::wave::{ExecutionSite, LoadedTarget};
+use super::{FileReport, PipelineRun, StageOutcome};
 use crate::discover::{Discovery, Target};
-use crate::observation::find_ways;
+use crate::observation::find_load_methods;
 use crate::project::SourceFile;
 use crate::stop::Stop;
 
@@ -17,27 +17,38 @@ impl PipelineRun<'_> {
         &mut self,
         discovery: &Discovery,
         targets: &[&'t Target],
-        ground: &Ground,
-    ) -> Result<Vec<Part<'t>>, Stop> {
+        site: &ExecutionSite,
+    ) -> Result<Vec<LoadedTarget<'t>>, Stop> {
         let sources: Vec<SourceFile> = targets.iter().map(|target| target.source.clone()).collect();
-        let ways =
-            find_ways(&self.project, &ground.workshop, &ground.sandbox, &sources, &discovery.all)?;
-        let mut parts: Vec<Part<'t>> = Vec::new();
+        let ways = find_load_methods(
+            &self.project,
+            &site.workshop,
+            &site.sandbox,
+            &sources,
+            &discovery.all,
+        )?;
+        let mut parts: Vec<LoadedTarget<'t>> = Vec::new();
         for (target, way) in targets.iter().zip(ways) {
             let index = parts.len();
             let report = Self::file_report(target);
             let loaded = way.map_err(|error| format!("cannot be loaded: {error}"));
-            match loaded.and_then(|way| Ok((way, self.existing(target)?))) {
-                Ok((way, existing)) => parts.push(Part { index, target, way, existing, report }),
+            match loaded.and_then(|way| Ok((way, self.existing_spec(target)?))) {
+                Ok((way, existing)) => {
+                    parts.push(LoadedTarget { index, target, way, existing, report })
+                }
                 Err(error) => self.fail(target, report, error)?,
             }
         }
-        self.check_helper(&mut parts, ground)?;
+        self.check_helper(&mut parts, site)?;
         Ok(parts)
     }
 
     /// A helper that does not load is left out of the specs, and its error is shown.
-    fn check_helper(&mut self, parts: &mut [Part<'_>], ground: &Ground) -> Result<(), Stop> {
+    fn check_helper(
+        &mut self,
+        parts: &mut [LoadedTarget<'_>],
+        site: &ExecutionSite,
+    ) -> Result<(), Stop> {
         let helper = ["rails_helper", "spec_helper"]
             .into_iter()
             .find(|name| self.root().join(format!("spec/{name}.rb")).is_file());
@@ -46,7 +57,7 @@ impl PipelineRun<'_> {
         if parts.iter().all(|part| part.way.lines.contains(&line)) {
             return Ok(());
         }
-        let root = &ground.workshop.clean;
+        let root = &site.workshop.clean;
         let mut arguments: Vec<std::ffi::OsString> = Vec::new();
         for path in self.project.load_paths() {
             arguments.extend(["-I".into(), root.join(path).into()]);
@@ -56,7 +67,7 @@ impl PipelineRun<'_> {
         );
         arguments.extend(["-e".into(), code.into()]);
         let finished =
-            ground.sandbox.run(&arguments, root, &[], std::time::Duration::from_secs(30))?;
+            site.sandbox.run(&arguments, root, &[], std::time::Duration::from_secs(30))?;
         if !finished.success {
             let error = finished
                 .stderr
@@ -74,7 +85,7 @@ impl PipelineRun<'_> {
     }
 
     /// The spec that is there. What could not be put back as it was is left alone.
-    fn existing(&self, target: &Target) -> Result<Option<String>, String> {
+    fn existing_spec(&self, target: &Target) -> Result<Option<String>, String> {
         let path = self.root().join(&target.spec_path);
         let (Ok(root), Ok(real)) = (self.root().canonicalize(), path.canonicalize()) else {
             return Ok(None);
@@ -100,7 +111,7 @@ impl PipelineRun<'_> {
     fn fail(&mut self, target: &Target, mut report: FileReport, error: String) -> Result<(), Stop> {
         let file = target.source.path.clone();
         self.begun("implement", &file);
-        self.ended("implement", &file, Ending::Failed, &error);
+        self.ended("implement", &file, StageOutcome::Failed, &error);
         if let Some((path, metadata)) = self.metadata.get_mut(&file) {
             metadata.note("errors", format!("test_implementer: {error}"));
             metadata.write(path)?;

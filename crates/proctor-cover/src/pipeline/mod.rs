@@ -28,7 +28,7 @@ use crate::project::Project;
 use crate::stop::Stop;
 
 pub use self::outcome::{FileReport, MethodReport, Report};
-use self::prepare::Ready;
+use self::prepare::PreparedTarget;
 pub use self::reviewing::{SpecFailure, SpecRun, SpecRunner};
 
 /// What to do.
@@ -83,7 +83,7 @@ pub enum Step {
         /// The source.
         file: String,
         /// How.
-        ending: Ending,
+        ending: StageOutcome,
         /// What came of it, or why not.
         message: String,
     },
@@ -98,7 +98,7 @@ pub enum Step {
 
 /// How a stage ended for a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
+pub enum StageOutcome {
     /// Its part is in the metadata.
     Done,
     /// There was nothing to do.
@@ -108,7 +108,7 @@ pub enum Ending {
 }
 
 /// The place of a stage; an unknown name is answered with the names there are.
-fn place(name: &str) -> Result<usize, Stop> {
+fn stage_index(name: &str) -> Result<usize, Stop> {
     STAGES.iter().position(|(stage, _)| *stage == name).ok_or_else(|| {
         let names: Vec<&str> = STAGES.iter().map(|(stage, _)| *stage).collect();
         Stop::error(
@@ -127,8 +127,8 @@ pub fn run(options: &Options, on_step: &mut dyn FnMut(Step)) -> Result<Report, S
 
 /// Runs the stages that were asked for, with help.
 pub fn run_with<'a>(options: &'a Options, helpers: Helpers<'a>) -> Result<Report, Stop> {
-    let first = options.from.as_deref().map_or(Ok(0), place)?;
-    let last = options.to.as_deref().map_or(Ok(STAGES.len() - 1), place)?;
+    let first = options.from.as_deref().map_or(Ok(0), stage_index)?;
+    let last = options.to.as_deref().map_or(Ok(STAGES.len() - 1), stage_index)?;
     let mut run = PipelineRun {
         options,
         project: Project::open(&options.root),
@@ -176,7 +176,7 @@ struct PipelineRun<'a> {
 }
 
 /// Targets by what there is to do.
-struct Open<'a> {
+struct TargetsByWork<'a> {
     work: Vec<&'a Target>,
     cached: Vec<&'a Target>,
 }
@@ -199,11 +199,11 @@ impl PipelineRun<'_> {
                         String::new()
                     }
                 );
-                self.ended("discover", ".", Ending::Done, &message);
+                self.ended("discover", ".", StageOutcome::Done, &message);
                 Ok(found)
             }
             Err(stop) => {
-                self.ended("discover", ".", Ending::Failed, &stop.to_string());
+                self.ended("discover", ".", StageOutcome::Failed, &stop.to_string());
                 Err(stop)
             }
         }
@@ -213,13 +213,13 @@ impl PipelineRun<'_> {
         &mut self,
         discovery: &'d Discovery,
         first: usize,
-    ) -> Result<Open<'d>, Stop> {
-        let mut open = Open { work: Vec::new(), cached: Vec::new() };
+    ) -> Result<TargetsByWork<'d>, Stop> {
+        let mut open = TargetsByWork { work: Vec::new(), cached: Vec::new() };
         for target in &discovery.targets {
             match self.prepare(target, first)? {
-                Ready::Work => open.work.push(target),
-                Ready::Cached => open.cached.push(target),
-                Ready::Nothing => {}
+                PreparedTarget::Work => open.work.push(target),
+                PreparedTarget::Cached => open.cached.push(target),
+                PreparedTarget::Nothing => {}
             }
         }
         Ok(open)
@@ -236,7 +236,7 @@ impl PipelineRun<'_> {
         (self.helpers.on_step)(Step::Begun { stage, file: file.to_owned() });
     }
 
-    fn ended(&mut self, stage: &'static str, file: &str, ending: Ending, message: &str) {
+    fn ended(&mut self, stage: &'static str, file: &str, ending: StageOutcome, message: &str) {
         let (file, message) = (file.to_owned(), message.to_owned());
         (self.helpers.on_step)(Step::Ended { stage, file, ending, message });
     }

@@ -11,7 +11,7 @@ use crate::metadata::{Metadata, STAGES, hash, path_for};
 use crate::stop::Stop;
 
 /// What there is to do for a target.
-pub(super) enum Ready {
+pub(super) enum PreparedTarget {
     /// Its stages run.
     Work,
     /// Nothing changed since a complete run.
@@ -22,7 +22,11 @@ pub(super) enum Ready {
 
 impl PipelineRun<'_> {
     /// Reads or makes a target's metadata and says what there is to do.
-    pub(super) fn prepare(&mut self, target: &Target, first: usize) -> Result<Ready, Stop> {
+    pub(super) fn prepare(
+        &mut self,
+        target: &Target,
+        first: usize,
+    ) -> Result<PreparedTarget, Stop> {
         let path = path_for(&self.folder, &target.source.path);
         let old = self.old_metadata(&path, first)?;
         let digest = hash(&target.source.bytes);
@@ -31,8 +35,8 @@ impl PipelineRun<'_> {
         }
         if let Some(old) = &old {
             if self.is_current(target, old, &digest) && !self.options.again {
-                self.report.files.push(cached(target, old));
-                return Ok(Ready::Cached);
+                self.report.files.push(cached_report(target, old));
+                return Ok(PreparedTarget::Cached);
             }
             if old.source_hash != digest && !old.source_hash.is_empty() {
                 self.note(
@@ -44,7 +48,7 @@ impl PipelineRun<'_> {
                 );
             }
         }
-        let mut metadata = self.fresh(target, &path, digest, old);
+        let mut metadata = self.new_metadata(target, &path, digest, old);
         let selected = target.methods.iter().any(|method| method.selected);
         metadata.complete("discovery_agent");
         if !selected {
@@ -54,7 +58,7 @@ impl PipelineRun<'_> {
         }
         metadata.write(&path)?;
         self.metadata.insert(target.source.path.clone(), (path, metadata));
-        Ok(if selected { Ready::Work } else { Ready::Nothing })
+        Ok(if selected { PreparedTarget::Work } else { PreparedTarget::Nothing })
     }
 
     /// What an earlier run left. Damaged metadata are made again, unless a later stage needs them.
@@ -91,7 +95,7 @@ impl PipelineRun<'_> {
         path: std::path::PathBuf,
         old: Option<Metadata>,
         digest: &str,
-    ) -> Result<Ready, Stop> {
+    ) -> Result<PreparedTarget, Stop> {
         let (stage, before) = (STAGES[first].0, STAGES[first - 1].1);
         let source = &target.source.path;
         let refuse = |details: String, suggestion: &str| {
@@ -127,11 +131,11 @@ impl PipelineRun<'_> {
         let skipped = old.automation.get(&format!("{before}_skip_reason")).and_then(Value::as_str);
         let nothing = skipped.is_some_and(|reason| reason.starts_with("no method"));
         self.metadata.insert(source.clone(), (path, old));
-        Ok(if nothing { Ready::Nothing } else { Ready::Work })
+        Ok(if nothing { PreparedTarget::Nothing } else { PreparedTarget::Work })
     }
 
     /// Metadata with nothing but discovery's part. What people decided about behaviours stays, and so do accepted answers.
-    fn fresh(
+    fn new_metadata(
         &self,
         target: &Target,
         path: &Path,
@@ -168,7 +172,7 @@ impl PipelineRun<'_> {
 }
 
 /// The report of a file that was left alone, from what its metadata remember.
-fn cached(target: &Target, old: &Metadata) -> FileReport {
+fn cached_report(target: &Target, old: &Metadata) -> FileReport {
     let review = old.review.clone().unwrap_or_default();
     let number =
         |key: &str| review[key].as_u64().and_then(|value| usize::try_from(value).ok()).unwrap_or(0);

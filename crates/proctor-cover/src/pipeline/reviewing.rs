@@ -6,8 +6,8 @@ use std::path::Path;
 use proctor_text::pluralize;
 use serde_json::{Value, json};
 
-use super::wave::{Ground, Part, covered, files};
-use super::{Ending, PipelineRun};
+use super::wave::{ExecutionSite, LoadedTarget, covered, files};
+use super::{PipelineRun, StageOutcome};
 use crate::metadata::hash;
 use crate::observation::faults;
 use crate::project::SourceFile;
@@ -51,10 +51,10 @@ impl PipelineRun<'_> {
     /// Reviews the parts of a wave; gives back which specs fail, if any do.
     pub(super) fn review(
         &mut self,
-        parts: &mut [Part<'_>],
-        ground: &Ground,
+        parts: &mut [LoadedTarget<'_>],
+        site: &ExecutionSite,
     ) -> Result<Option<String>, Stop> {
-        let clean = &ground.workshop.clean;
+        let clean = &site.workshop.clean;
         let present: Vec<String> = parts
             .iter()
             .map(|part| part.target.spec_path.clone())
@@ -64,7 +64,7 @@ impl PipelineRun<'_> {
             self.begun("review", &part.target.source.path);
         }
         if self.helpers.fix {
-            self.repair(parts, ground)?;
+            self.repair(parts, site)?;
         }
         let sources: Vec<SourceFile> =
             parts.iter().map(|part| part.target.source.clone()).collect();
@@ -81,11 +81,11 @@ impl PipelineRun<'_> {
             let files = files(parts);
             measured = measure(
                 &self.project,
-                &ground.workshop,
-                &ground.sandbox,
+                &site.workshop,
+                &site.sandbox,
                 (&present, &files),
                 &list,
-                &ground.effort,
+                &site.effort,
             )?;
             // A runner that could run nothing at all says nothing about specs that do run.
             let nothing = ran.error.clone().filter(|_| ran.passed + ran.failed.len() == 0);
@@ -94,9 +94,9 @@ impl PipelineRun<'_> {
                     "the runner could not run the specs, so they were run without it: {problem}"
                 );
                 self.report.warnings.push(warning);
-                ran = own_run(&measured);
+                ran = run_from_measurement(&measured);
             } else if runner.is_none() {
-                ran = own_run(&measured);
+                ran = run_from_measurement(&measured);
             }
         }
         let survived = measured.survived.iter().map(|id| list[*id].clone());
@@ -126,7 +126,7 @@ impl PipelineRun<'_> {
     /// Rules, the metadata's part, the answer.
     fn conclude(
         &mut self,
-        part: &mut Part<'_>,
+        part: &mut LoadedTarget<'_>,
         ran: &SpecRun,
         error: Option<&str>,
     ) -> Result<(), Stop> {
@@ -176,48 +176,53 @@ impl PipelineRun<'_> {
             part.report.faults,
             part.report.violations.len()
         );
-        self.ended("review", &file, if passed { Ending::Done } else { Ending::Failed }, &message);
+        self.ended(
+            "review",
+            &file,
+            if passed { StageOutcome::Done } else { StageOutcome::Failed },
+            &message,
+        );
         self.answered("review", json!({ "status": "success", "data": summary }));
         Ok(())
     }
 
     /// Repairs what can be repaired safely. What makes a spec fail is taken back.
-    fn repair(&mut self, parts: &mut [Part<'_>], ground: &Ground) -> Result<(), Stop> {
+    fn repair(&mut self, parts: &mut [LoadedTarget<'_>], site: &ExecutionSite) -> Result<(), Stop> {
         for part in parts.iter_mut() {
             let spec = part.target.spec_path.clone();
-            let copy = ground.workshop.clean.join(&spec);
+            let copy = site.workshop.clean.join(&spec);
             let Ok(text) = fs::read_to_string(&copy) else { continue };
             let fixed = fix(&spec, &text);
             if fixed.applied.is_empty() {
                 continue;
             }
-            let before = self.failures(&spec, ground)?;
+            let before = self.failures(&spec, site)?;
             fs::write(&copy, &fixed.text)?;
-            if self.failures(&spec, ground)? > before {
+            if self.failures(&spec, site)? > before {
                 fs::write(&copy, &text)?;
                 part.report
                     .warnings
                     .push(format!("{spec}: repairs were taken back, the spec failed with them"));
                 continue;
             }
-            self.put(&spec, &fixed.text)?;
+            self.write_spec(&spec, &fixed.text)?;
             part.report.fixed =
                 fixed.applied.iter().map(|finding| violation(&spec, finding)).collect();
         }
         Ok(())
     }
 
-    fn failures(&self, spec: &str, ground: &Ground) -> Result<usize, Stop> {
+    fn failures(&self, spec: &str, site: &ExecutionSite) -> Result<usize, Stop> {
         let specs = [spec.to_owned()];
         let ran = match self.helpers.runner {
-            Some(runner) => runner.run(&ground.workshop.clean, &specs, false),
-            None => own_run(&measure(
+            Some(runner) => runner.run(&site.workshop.clean, &specs, false),
+            None => run_from_measurement(&measure(
                 &self.project,
-                &ground.workshop,
-                &ground.sandbox,
+                &site.workshop,
+                &site.sandbox,
                 (&specs, &[]),
                 &[],
-                &ground.effort,
+                &site.effort,
             )?),
         };
         Ok(ran.failed.len() + usize::from(ran.error.is_some()) * 1000)
@@ -232,7 +237,7 @@ fn violation(spec: &str, finding: &rules::Finding) -> Value {
 }
 
 /// The results of the measurement itself, where there is no spec runner.
-fn own_run(measured: &Measured) -> SpecRun {
+fn run_from_measurement(measured: &Measured) -> SpecRun {
     let failed = measured.failed_at.iter().zip(&measured.failed).map(
         |((file, line), (description, message))| SpecFailure {
             spec: file.clone(),

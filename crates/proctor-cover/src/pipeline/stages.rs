@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Ending, PipelineRun};
+use super::{PipelineRun, StageOutcome};
 use crate::answers;
 use crate::discover::Target;
 use crate::factories;
@@ -13,14 +13,14 @@ use crate::project::Layout;
 use crate::stop::Stop;
 
 /// How many files are worked on at once.
-const LANES: usize = 4;
+const MAX_PARALLEL_FILES: usize = 4;
 
 impl PipelineRun<'_> {
     pub(super) fn analyze(&mut self, open: &[&Target]) -> Result<(), Stop> {
         let models = self.models();
         let keys =
             ["slug", "source_file", "source_mtime", "class_name", "behaviors", "methods", "limits"];
-        self.each("analyze", "code_analyzer", open, &|target, metadata| {
+        self.for_each_target("analyze", "code_analyzer", open, &|target, metadata| {
             metadata.analyze(&target.source.facts, &|class| models.contains(class));
             let characteristics: usize =
                 metadata.methods.iter().map(|one| one.characteristics.len()).sum();
@@ -30,40 +30,42 @@ impl PipelineRun<'_> {
             } else {
                 String::new()
             };
-            Part::Done(format!(
+            StageResult::Done(format!(
                 "{} methods, {characteristics} characteristics, {} behaviours{open}",
                 metadata.methods.len(),
                 metadata.behaviors.len()
             ))
         })?;
-        self.answer_each("analyze", open, |metadata| answers::part(metadata, &keys));
+        self.answer_for_each_target("analyze", open, |metadata| answers::part(metadata, &keys));
         Ok(())
     }
 
     pub(super) fn isolate(&mut self, open: &[&Target]) -> Result<(), Stop> {
         let library = self.project.layout != Layout::Rails;
-        self.each("isolate", "isolation_decider", open, &|_, metadata| {
+        self.for_each_target("isolate", "isolation_decider", open, &|_, metadata| {
             isolate(metadata, library);
             let low = metadata.methods.iter().filter_map(|one| one.test_config.as_ref());
             let low = low.filter(|config| config.confidence == "low").count();
-            Part::Done(if low > 0 {
+            StageResult::Done(if low > 0 {
                 format!("{low} decisions with low confidence")
             } else {
                 "decided".to_owned()
             })
         })?;
-        self.answer_each("isolate", open, |metadata| answers::part(metadata, &["slug", "methods"]));
+        self.answer_for_each_target("isolate", open, |metadata| {
+            answers::part(metadata, &["slug", "methods"])
+        });
         Ok(())
     }
 
     pub(super) fn architect(&mut self, open: &[&Target]) -> Result<(), Stop> {
-        self.each("architect", "test_architect", open, &|_, metadata| {
+        self.for_each_target("architect", "test_architect", open, &|_, metadata| {
             metadata.structure = Some(outline(metadata));
             metadata.spec_file = Some(metadata.spec_path.clone());
-            Part::Done(metadata.spec_path.clone())
+            StageResult::Done(metadata.spec_path.clone())
         })?;
-        self.answer_each("architect", open, |metadata| {
-            answers::flat(metadata, &["spec_file", "structure"], "test_architect")
+        self.answer_for_each_target("architect", open, |metadata| {
+            answers::unwrapped_answer(metadata, &["spec_file", "structure"], "test_architect")
         });
         Ok(())
     }
@@ -71,10 +73,10 @@ impl PipelineRun<'_> {
     pub(super) fn factories(&mut self, open: &[&Target]) -> Result<(), Stop> {
         let known = factories::read(self.root());
         self.report.warnings.extend(known.trouble.iter().cloned());
-        self.each("factories", "factory_agent", open, &|_, metadata| {
+        self.for_each_target("factories", "factory_agent", open, &|_, metadata| {
             metadata.factories = factories::propose(metadata, &known);
             if metadata.factories.is_empty() {
-                return Part::Skipped("plain objects need no factories".to_owned());
+                return StageResult::Skipped("plain objects need no factories".to_owned());
             }
             let missing: BTreeSet<String> = metadata
                 .factories
@@ -104,13 +106,15 @@ impl PipelineRun<'_> {
                 metadata.note("warnings", warning);
             }
             let used = metadata.factories.iter().filter(|one| one.exists).count();
-            Part::Done(format!(
+            StageResult::Done(format!(
                 "{used} proposals with factories that exist, {} factories proposed",
                 missing.len()
             ))
         })?;
         let summary = known.summary();
-        self.answer_each("factories", open, |metadata| factories::answer(metadata, &summary));
+        self.answer_for_each_target("factories", open, |metadata| {
+            factories::answer(metadata, &summary)
+        });
         Ok(())
     }
 
@@ -127,14 +131,14 @@ impl PipelineRun<'_> {
     }
 
     /// Does the work of a stage for every target, some at once, and writes what came of it.
-    fn each(
+    fn for_each_target(
         &mut self,
         stage: &'static str,
         agent: &str,
         open: &[&Target],
-        work: &(dyn Fn(&Target, &mut Metadata) -> Part + Sync),
+        work: &(dyn Fn(&Target, &mut Metadata) -> StageResult + Sync),
     ) -> Result<(), Stop> {
-        for chunk in open.chunks(LANES) {
+        for chunk in open.chunks(MAX_PARALLEL_FILES) {
             let mut taken = Vec::new();
             for target in chunk {
                 self.begun(stage, &target.source.path);
@@ -149,8 +153,8 @@ impl PipelineRun<'_> {
                         scope.spawn(move || {
                             let part = work(target, &mut metadata);
                             match &part {
-                                Part::Done(_) => metadata.complete(agent),
-                                Part::Skipped(reason) => metadata.skip(agent, reason),
+                                StageResult::Done(_) => metadata.complete(agent),
+                                StageResult::Skipped(reason) => metadata.skip(agent, reason),
                             }
                             let written = metadata.write(&path);
                             (target, path, metadata, part, written)
@@ -163,12 +167,12 @@ impl PipelineRun<'_> {
                 let file = target.source.path.clone();
                 self.metadata.insert(file.clone(), (path, metadata));
                 if let Err(error) = written {
-                    self.ended(stage, &file, Ending::Failed, &error.to_string());
+                    self.ended(stage, &file, StageOutcome::Failed, &error.to_string());
                     return Err(error.into());
                 }
                 let (ending, message) = match part {
-                    Part::Done(message) => (Ending::Done, message),
-                    Part::Skipped(reason) => (Ending::Skipped, reason),
+                    StageResult::Done(message) => (StageOutcome::Done, message),
+                    StageResult::Skipped(reason) => (StageOutcome::Skipped, reason),
                 };
                 self.ended(stage, &file, ending, &message);
             }
@@ -185,7 +189,7 @@ impl PipelineRun<'_> {
         Ok(())
     }
 
-    fn answer_each(
+    fn answer_for_each_target(
         &mut self,
         stage: &str,
         open: &[&Target],
@@ -201,7 +205,7 @@ impl PipelineRun<'_> {
 }
 
 /// What a stage did with a file, in words.
-enum Part {
+enum StageResult {
     Done(String),
     Skipped(String),
 }

@@ -8,38 +8,38 @@ use proctor_ruby::spec::{ExampleBody, SpecPlan};
 use proctor_text::pluralize;
 use serde_json::json;
 
-use super::{Ending, FileReport, PipelineRun};
+use super::{FileReport, PipelineRun, StageOutcome};
 use crate::discover::{Discovery, Target};
 use crate::implement::{Task, Written, implement};
 use crate::metadata::hash;
-use crate::observation::{Effort, Fault, Observation, Workshop, faults, observe};
-use crate::project::{SourceFile, Way};
+use crate::observation::{Effort, Fault, Observation, ProjectCopies, faults, observe};
+use crate::project::{LoadMethod, SourceFile};
 use crate::review::{Covered, measure};
 use crate::sandbox::Sandbox;
 use crate::stop::Stop;
 
 /// Where code is executed, and how much may be spent.
-pub(super) struct Ground {
-    pub(super) workshop: Workshop,
+pub(super) struct ExecutionSite {
+    pub(super) workshop: ProjectCopies,
     pub(super) sandbox: Sandbox,
     pub(super) effort: Effort,
 }
 
 /// How many methods are observed together.
-const TOGETHER: usize = 300;
+const MAX_METHODS_PER_BATCH: usize = 300;
 
 /// What observing a batch gave.
-struct Seen {
+struct BatchObservation {
     observation: Observation,
     selected: BTreeSet<String>,
 }
 
 /// A target that can be loaded, on its way through the wave.
-pub(super) struct Part<'a> {
+pub(super) struct LoadedTarget<'a> {
     /// Its place in the observation.
     pub(super) index: usize,
     pub(super) target: &'a Target,
-    pub(super) way: Way,
+    pub(super) way: LoadMethod,
     /// The spec as it was.
     pub(super) existing: Option<String>,
     pub(super) report: FileReport,
@@ -56,20 +56,20 @@ impl PipelineRun<'_> {
         if open.is_empty() {
             return Ok(());
         }
-        let ground = self.ground()?;
+        let site = self.execution_site()?;
         let mut broken: Option<String> = None;
         for batch in batches(open) {
             match &broken {
                 Some(reason) => self.leave_out(&batch, reason),
-                None => broken = self.batch(discovery, &batch, &ground, wanted)?,
+                None => broken = self.batch(discovery, &batch, &site, wanted)?,
             }
         }
-        if wanted.1 { self.together(&ground) } else { Ok(()) }
+        if wanted.1 { self.measure_all_specs(&site) } else { Ok(()) }
     }
 
     /// What all specs reach together: those of a later wave go through files of the waves before.
-    fn together(&mut self, ground: &Ground) -> Result<(), Stop> {
-        let here = |spec: &String| ground.workshop.clean.join(spec).is_file();
+    fn measure_all_specs(&mut self, site: &ExecutionSite) -> Result<(), Stop> {
+        let here = |spec: &String| site.workshop.clean.join(spec).is_file();
         let written = self.report.files.iter().filter(|file| file.error.is_none());
         let specs: Vec<String> = written.map(|file| file.spec.clone()).filter(here).collect();
         // One wave was measured as a whole.
@@ -86,11 +86,11 @@ impl PipelineRun<'_> {
         }
         let measured = measure(
             &self.project,
-            &ground.workshop,
-            &ground.sandbox,
+            &site.workshop,
+            &site.sandbox,
             (&specs, &files),
             &faults,
-            &ground.effort,
+            &site.effort,
         )?;
         for file in &mut self.report.files {
             let found = covered(&measured.coverage, &file.source);
@@ -112,17 +112,17 @@ impl PipelineRun<'_> {
         &mut self,
         discovery: &Discovery,
         targets: &[&Target],
-        ground: &Ground,
+        site: &ExecutionSite,
         (write, review): (bool, bool),
     ) -> Result<Option<String>, Stop> {
         self.check_stop()?;
-        let parts = self.load(discovery, targets, ground)?;
+        let parts = self.load(discovery, targets, site)?;
         let seen = if write && !parts.is_empty() {
-            Some(self.observe(discovery, &parts, ground)?)
+            Some(self.observe(discovery, &parts, site)?)
         } else {
             None
         };
-        let mut waves: BTreeMap<usize, Vec<Part<'_>>> = BTreeMap::new();
+        let mut waves: BTreeMap<usize, Vec<LoadedTarget<'_>>> = BTreeMap::new();
         for part in parts {
             waves.entry(part.target.wave).or_default().push(part);
         }
@@ -135,19 +135,19 @@ impl PipelineRun<'_> {
                 continue;
             }
             self.note("implement", format!("wave {wave}: {}", pluralize(parts.len(), "file")));
-            let failed = self.wave(&mut parts, seen.as_ref(), ground, review)?;
+            let failed = self.wave(&mut parts, seen.as_ref(), site, review)?;
             broken = failed.map(|failed| format!("wave {wave} did not pass: {failed}"));
             self.report.files.extend(parts.into_iter().map(|part| part.report));
         }
         Ok(broken)
     }
 
-    pub(super) fn ground(&mut self) -> Result<Ground, Stop> {
+    pub(super) fn execution_site(&mut self) -> Result<ExecutionSite, Stop> {
         let sandbox = Sandbox::new(&self.options.ruby);
         self.report.isolated = sandbox.is_isolated();
-        self.report.warnings.extend(sandbox.shortcomings());
-        let workshop = Workshop::new(&self.project)?;
-        Ok(Ground { workshop, sandbox, effort: self.options.effort.clone() })
+        self.report.warnings.extend(sandbox.missing_isolation());
+        let workshop = ProjectCopies::new(&self.project)?;
+        Ok(ExecutionSite { workshop, sandbox, effort: self.options.effort.clone() })
     }
 
     /// Files of later waves, after a wave whose specs fail.
@@ -155,7 +155,7 @@ impl PipelineRun<'_> {
         for target in targets {
             let file = &target.source.path;
             self.begun("implement", file);
-            self.ended("implement", file, Ending::Skipped, reason);
+            self.ended("implement", file, StageOutcome::Skipped, reason);
             let mut report = Self::file_report(target);
             report.error = Some(format!("not started: {reason}"));
             self.report.files.push(report);
@@ -165,27 +165,31 @@ impl PipelineRun<'_> {
     /// One wave; gives back which specs fail, if any do.
     fn wave(
         &mut self,
-        parts: &mut [Part<'_>],
-        seen: Option<&Seen>,
-        ground: &Ground,
+        parts: &mut [LoadedTarget<'_>],
+        seen: Option<&BatchObservation>,
+        site: &ExecutionSite,
         review: bool,
     ) -> Result<Option<String>, Stop> {
-        self.before(parts, ground)?;
+        self.measure_existing_specs(parts, site)?;
         if let Some(seen) = seen {
             for part in parts.iter() {
                 self.begun("implement", &part.target.source.path);
             }
-            self.write(parts, seen, ground)?;
-            self.fill(parts, ground)?;
+            self.write(parts, seen, site)?;
+            self.fill(parts, site)?;
             for part in parts.iter() {
                 self.implemented(part);
             }
         }
-        if review { self.review(parts, ground) } else { Ok(None) }
+        if review { self.review(parts, site) } else { Ok(None) }
     }
 
     /// What the specs that are there reach already.
-    fn before(&mut self, parts: &mut [Part<'_>], ground: &Ground) -> Result<(), Stop> {
+    fn measure_existing_specs(
+        &mut self,
+        parts: &mut [LoadedTarget<'_>],
+        site: &ExecutionSite,
+    ) -> Result<(), Stop> {
         let old: Vec<String> = parts
             .iter()
             .filter(|part| part.existing.is_some())
@@ -197,11 +201,11 @@ impl PipelineRun<'_> {
         let files = files(parts);
         let measured = measure(
             &self.project,
-            &ground.workshop,
-            &ground.sandbox,
+            &site.workshop,
+            &site.sandbox,
             (&old, &files),
             &[],
-            &ground.effort,
+            &site.effort,
         )?;
         for part in parts {
             part.report.before = covered(&measured.coverage, &part.target.source.path);
@@ -213,33 +217,38 @@ impl PipelineRun<'_> {
     fn observe(
         &mut self,
         discovery: &Discovery,
-        parts: &[Part<'_>],
-        ground: &Ground,
-    ) -> Result<Seen, Stop> {
+        parts: &[LoadedTarget<'_>],
+        site: &ExecutionSite,
+    ) -> Result<BatchObservation, Stop> {
         let sources: Vec<SourceFile> =
             parts.iter().map(|part| part.target.source.clone()).collect();
-        let ways: Vec<Way> = parts.iter().map(|part| part.way.clone()).collect();
+        let ways: Vec<LoadMethod> = parts.iter().map(|part| part.way.clone()).collect();
         let selected = selected(parts);
         let list = faults(&sources, 150);
         self.note("implement", format!("observing {}", pluralize(selected.len(), "method")));
-        ground.workshop.probe(&sources)?;
+        site.workshop.probe(&sources)?;
         let observation = observe(
             &self.project,
-            &ground.workshop,
-            &ground.sandbox,
+            &site.workshop,
+            &site.sandbox,
             (&sources, &discovery.all),
             &selected,
             &ways,
             &list,
-            &ground.effort,
+            &site.effort,
         )?;
-        ground.workshop.restore(&sources)?;
+        site.workshop.restore(&sources)?;
         self.report.warnings.extend(observation.trouble.iter().take(3).cloned());
-        Ok(Seen { observation, selected })
+        Ok(BatchObservation { observation, selected })
     }
 
     /// Chooses, writes and verifies the specs of a wave.
-    fn write(&mut self, parts: &mut [Part<'_>], seen: &Seen, ground: &Ground) -> Result<(), Stop> {
+    fn write(
+        &mut self,
+        parts: &mut [LoadedTarget<'_>],
+        seen: &BatchObservation,
+        site: &ExecutionSite,
+    ) -> Result<(), Stop> {
         self.note("implement", "writing and verifying specs");
         let tasks: Vec<Task<'_>> = parts
             .iter()
@@ -257,11 +266,11 @@ impl PipelineRun<'_> {
             .iter()
             .filter(|file| file.error.is_none())
             .map(|file| file.spec.clone())
-            .filter(|spec| ground.workshop.clean.join(spec).is_file())
+            .filter(|spec| site.workshop.clean.join(spec).is_file())
             .collect();
         let written = implement(
-            &ground.workshop,
-            &ground.sandbox,
+            &site.workshop,
+            &site.sandbox,
             &tasks,
             &seen.observation,
             &seen.selected,
@@ -269,16 +278,16 @@ impl PipelineRun<'_> {
         )?;
         drop(tasks);
         for (part, one) in parts.iter_mut().zip(&written) {
-            take(&mut part.report, one);
-            self.keep(one)?;
+            update_report(&mut part.report, one);
+            self.keep_spec(one)?;
         }
         Ok(())
     }
 
     /// Puts a finished spec into the project and its marks into the metadata.
-    fn keep(&mut self, one: &Written) -> Result<(), Stop> {
+    fn keep_spec(&mut self, one: &Written) -> Result<(), Stop> {
         if one.error.is_none() && one.examples + one.pending > 0 {
-            self.put(&one.spec, &one.text)?;
+            self.write_spec(&one.spec, &one.text)?;
         }
         self.update(&one.source, "test_implementer", |metadata| {
             metadata.spec_hash = hash(one.text.as_bytes());
@@ -295,7 +304,7 @@ impl PipelineRun<'_> {
     }
 
     /// Writes a spec of the project, unless it says this already.
-    pub(super) fn put(&self, spec: &str, text: &str) -> Result<(), Stop> {
+    pub(super) fn write_spec(&self, spec: &str, text: &str) -> Result<(), Stop> {
         let path = self.root().join(spec);
         if fs::read(&path).ok().as_deref() != Some(text.as_bytes()) {
             if let Some(folder) = path.parent() {
@@ -306,10 +315,10 @@ impl PipelineRun<'_> {
         Ok(())
     }
 
-    fn implemented(&mut self, part: &Part<'_>) {
+    fn implemented(&mut self, part: &LoadedTarget<'_>) {
         let (file, report) = (&part.target.source.path, &part.report);
         if let Some(error) = &report.error {
-            self.ended("implement", file, Ending::Failed, error);
+            self.ended("implement", file, StageOutcome::Failed, error);
             let answer = json!({
                 "status": "error", "error": format!("{file} was not covered"), "details": error,
                 "suggestion": "repair what the details name, then run again with --from implement",
@@ -323,7 +332,7 @@ impl PipelineRun<'_> {
             report.pending.len(),
             report.dropped
         );
-        self.ended("implement", file, Ending::Done, &message);
+        self.ended("implement", file, StageOutcome::Done, &message);
         let traits: BTreeSet<String> = self
             .metadata
             .get(file)
@@ -352,14 +361,16 @@ fn batches<'t>(open: &[&'t Target]) -> Vec<Vec<&'t Target>> {
     let mut found: Vec<Vec<&Target>> = Vec::new();
     for targets in waves.into_values() {
         match found.last_mut() {
-            Some(last) if methods(last) + methods(&targets) <= TOGETHER => last.extend(targets),
+            Some(last) if methods(last) + methods(&targets) <= MAX_METHODS_PER_BATCH => {
+                last.extend(targets)
+            }
             _ => found.push(targets),
         }
     }
     found
 }
 
-pub(super) fn files(parts: &[Part<'_>]) -> Vec<String> {
+pub(super) fn files(parts: &[LoadedTarget<'_>]) -> Vec<String> {
     parts.iter().map(|part| part.target.source.path.clone()).collect()
 }
 
@@ -367,13 +378,13 @@ pub(super) fn covered(coverage: &BTreeMap<String, Covered>, file: &str) -> Cover
     coverage.get(file).copied().unwrap_or_default()
 }
 
-fn selected(parts: &[Part<'_>]) -> BTreeSet<String> {
+fn selected(parts: &[LoadedTarget<'_>]) -> BTreeSet<String> {
     let methods = parts.iter().flat_map(|part| &part.target.methods);
     methods.filter(|method| method.selected).map(|method| method.method_id.clone()).collect()
 }
 
 /// Takes over what was written.
-fn take(report: &mut FileReport, one: &Written) {
+fn update_report(report: &mut FileReport, one: &Written) {
     report.examples = one.examples;
     report.dropped = one.dropped;
     report.unproven = one.unproven;

@@ -3,13 +3,13 @@
 //! Focus is taken away, situations in `describe` become contexts, first words of contexts and descriptions are put right, and
 //! the happy path is put first. Everything else is for people.
 
-use super::rules::{Finding, better_context, better_example, check};
+use super::rules::{Finding, check, corrected_context, corrected_example};
 use super::tree::{self, Example, Group, Item};
 use crate::blocks;
 
 /// A repaired spec.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fixed {
+pub struct FixedSpec {
     /// Its text.
     pub text: String,
     /// What was repaired, with the places as they were.
@@ -18,13 +18,13 @@ pub struct Fixed {
 
 /// Repairs what can be repaired safely.
 #[must_use]
-pub fn fix(path: &str, text: &str) -> Fixed {
+pub fn fix(path: &str, text: &str) -> FixedSpec {
     let found = check(path, text);
     let intact = blocks::intact(text);
     let worded = reword(text, &found);
     let ordered = reorder(&worded).unwrap_or(worded);
-    let fresh = blocks::sealed(&ordered, &intact);
-    let unchanged = || Fixed { text: text.to_owned(), applied: Vec::new() };
+    let fresh = blocks::with_new_hashes(&ordered, &intact);
+    let unchanged = || FixedSpec { text: text.to_owned(), applied: Vec::new() };
     if fresh == text || !ruby_prism::parse(fresh.as_bytes()).is_success() {
         return unchanged();
     }
@@ -41,7 +41,7 @@ pub fn fix(path: &str, text: &str) -> Fixed {
     if left.len() > found.len() || applied.is_empty() {
         return unchanged();
     }
-    Fixed { text: fresh, applied }
+    FixedSpec { text: fresh, applied }
 }
 
 type Edit = ((usize, usize), String);
@@ -72,34 +72,34 @@ fn collect(items: &[Item], text: &str, found: &[Finding], edits: &mut Vec<Edit>)
     }
 }
 
-fn has(found: &[Finding], rule: u32, line: u32) -> bool {
+fn has_finding(found: &[Finding], rule: u32, line: u32) -> bool {
     found.iter().any(|one| one.rule == rule && one.line == line && one.is_fixable)
 }
 
 fn group_edits(group: &Group, text: &str, found: &[Finding], edits: &mut Vec<Edit>) {
-    if has(found, 28, group.line) {
-        focus(&group.word, group.word_span, text, edits);
+    if has_finding(found, 28, group.line) {
+        remove_focus(&group.word, group.word_span, text, edits);
     }
-    if !has(found, 20, group.line) {
+    if !has_finding(found, 20, group.line) {
         return;
     }
     if group.word.ends_with("describe") {
         edits.push((group.word_span, group.word.replace("describe", "context")));
     } else if let Some(span) = group.words.as_ref().and_then(|words| words.span) {
-        edits.extend(better_context(&text[span.0..span.1]).map(|better| (span, better)));
+        edits.extend(corrected_context(&text[span.0..span.1]).map(|better| (span, better)));
     }
 }
 
 fn example_edits(example: &Example, text: &str, found: &[Finding], edits: &mut Vec<Edit>) {
-    if has(found, 28, example.line) {
-        focus(&example.word, example.word_span, text, edits);
+    if has_finding(found, 28, example.line) {
+        remove_focus(&example.word, example.word_span, text, edits);
     }
     let Some(span) = example.words.as_ref().and_then(|words| words.span) else { return };
     let mut words = text[span.0..span.1].to_owned();
-    if has(found, 19, example.line) {
-        words = better_example(&words).unwrap_or(words);
+    if has_finding(found, 19, example.line) {
+        words = corrected_example(&words).unwrap_or(words);
     }
-    if has(found, 17, example.line) {
+    if has_finding(found, 17, example.line) {
         let plain = words.trim().trim_end_matches('.').to_owned();
         let mut letters = plain.chars();
         if let Some(first) = letters.next() {
@@ -112,7 +112,7 @@ fn example_edits(example: &Example, text: &str, found: &[Finding], edits: &mut V
 }
 
 /// `fit` becomes `it`; a tag goes with its comma.
-fn focus(word: &str, span: (usize, usize), text: &str, edits: &mut Vec<Edit>) {
+fn remove_focus(word: &str, span: (usize, usize), text: &str, edits: &mut Vec<Edit>) {
     if let Some(plain) = word
         .strip_prefix('f')
         .filter(|plain| matches!(*plain, "it" | "describe" | "context" | "specify" | "example"))
@@ -136,24 +136,26 @@ fn reorder(text: &str) -> Option<String> {
     let mut changed = false;
     for _ in 0..50 {
         let items = tree::read(&text)?;
-        let Some(fresh) = first_wrong(&items, &text) else { break };
+        let Some(fresh) = fix_first_group(&items, &text) else { break };
         text = fresh;
         changed = true;
     }
     changed.then_some(text)
 }
 
-fn first_wrong(items: &[Item], text: &str) -> Option<String> {
+fn fix_first_group(items: &[Item], text: &str) -> Option<String> {
     for item in items {
         let Item::Group(group) = item else { continue };
-        if let Some(fresh) = swapped(group, text).or_else(|| first_wrong(&group.items, text)) {
+        if let Some(fresh) =
+            swap_contexts(group, text).or_else(|| fix_first_group(&group.items, text))
+        {
             return Some(fresh);
         }
     }
     None
 }
 
-fn swapped(group: &Group, text: &str) -> Option<String> {
+fn swap_contexts(group: &Group, text: &str) -> Option<String> {
     let contexts: Vec<&Group> = group
         .items
         .iter()

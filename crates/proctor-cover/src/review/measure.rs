@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::observation::{Effort, Fault, Workshop};
+use crate::observation::{Effort, Fault, ProjectCopies};
 use crate::project::Project;
 use crate::sandbox::Sandbox;
 
@@ -64,7 +64,7 @@ impl Measured {
 /// Runs specs in the clean copy with coverage, then every fault.
 pub fn measure(
     project: &Project,
-    workshop: &Workshop,
+    workshop: &ProjectCopies,
     sandbox: &Sandbox,
     (specs, files): (&[String], &[String]),
     faults: &[Fault],
@@ -78,7 +78,7 @@ pub fn measure(
 pub(crate) fn measure_at(
     root: &Path,
     project: &Project,
-    workshop: &Workshop,
+    workshop: &ProjectCopies,
     sandbox: &Sandbox,
     (specs, files): (&[&str], &[String]),
     faults: &[Fault],
@@ -99,7 +99,7 @@ pub(crate) fn measure_at(
     let mut measured = Measured::default();
     for line in fs::read_to_string(&result).unwrap_or_default().lines() {
         if let Ok(value) = serde_json::from_str::<Value>(line) {
-            take(&mut measured, &value);
+            add_result(&mut measured, &value);
         }
     }
     if !finished.success && measured.error.is_none() {
@@ -109,7 +109,7 @@ pub(crate) fn measure_at(
     Ok(measured)
 }
 
-fn take(measured: &mut Measured, value: &Value) {
+fn add_result(measured: &mut Measured, value: &Value) {
     let text = |key: &str| value[key].as_str().unwrap_or_default().to_owned();
     let number = |key: &str| value[key].as_u64().unwrap_or(0);
     match value["type"].as_str() {

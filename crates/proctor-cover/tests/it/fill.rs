@@ -31,19 +31,19 @@ const GOOD: &str =
     "expect(described_class.new.open(\"open sesame 7\")).to eq({ state: :open, length: 13 })";
 
 /// Says prepared answers, one after the other.
-struct Scripted {
+struct ScriptedFiller {
     answers: RefCell<Vec<&'static str>>,
     asked: RefCell<Vec<Option<&'static str>>>,
 }
 
-impl Scripted {
+impl ScriptedFiller {
     fn new(answers: &[&'static str]) -> Self {
         let answers = answers.iter().rev().copied().collect();
         Self { answers: RefCell::new(answers), asked: RefCell::default() }
     }
 }
 
-impl Filler for Scripted {
+impl Filler for ScriptedFiller {
     fn fill(&self, request: &FillRequest<'_>) -> Result<Answer, FillError> {
         self.asked.borrow_mut().push(request.before.map(|(_, refusal)| refusal.reason));
         let next = self
@@ -59,7 +59,7 @@ impl Filler for Scripted {
     }
 }
 
-fn filled(root: &Path, filler: Option<&Scripted>, again: bool) -> Report {
+fn filled(root: &Path, filler: Option<&ScriptedFiller>, again: bool) -> Report {
     let mut options = options(root);
     options.again = again;
     let filler = filler.map(|filler| filler as &dyn Filler);
@@ -75,7 +75,7 @@ fn spec(root: &Path) -> String {
 #[test]
 fn a_model_is_asked_again_with_the_reason_until_an_answer_proves_itself() {
     let folder = project(&[("lib/vault.rb", VAULT)]);
-    let script = Scripted::new(&[
+    let script = ScriptedFiller::new(&[
         "expect(described_class.new.open(\"x\").to eq(1)",
         "expect(described_class.new.open(\"x\")).to eq({ state: :closed })",
         GOOD,
@@ -101,7 +101,7 @@ fn a_model_is_asked_again_with_the_reason_until_an_answer_proves_itself() {
 fn a_model_that_never_proves_itself_leaves_the_situation_open() {
     let folder = project(&[("lib/vault.rb", VAULT)]);
     let vague = "expect(described_class.new.open(\"open sesame 7\")).to be_a(Hash)";
-    let script = Scripted::new(&[
+    let script = ScriptedFiller::new(&[
         "expect(described_class.new.open(\"open sesame 7\")).to eq(:wide)",
         vague,
         "File.write(\"mine.txt\", \"x\")\nexpect(described_class.new.open(\"open sesame 7\")).to eq({ state: :open, length: 13 })",
@@ -116,11 +116,11 @@ fn a_model_that_never_proves_itself_leaves_the_situation_open() {
     assert!(spec(folder.path()).contains("skip \""));
     assert!(!folder.path().join("mine.txt").exists());
     // Later, another model fills what is left; nothing else is done again.
-    let better = Scripted::new(&[GOOD]);
+    let better = ScriptedFiller::new(&[GOOD]);
     let later = filled(folder.path(), Some(&better), false);
     assert_eq!((later.files[0].filled, later.files[0].cached), (1, false), "{later:?}");
     assert!(spec(folder.path()).contains(GOOD));
-    assert!(filled(folder.path(), Some(&Scripted::new(&[])), false).files[0].cached);
+    assert!(filled(folder.path(), Some(&ScriptedFiller::new(&[])), false).files[0].cached);
 }
 
 #[test]

@@ -33,7 +33,7 @@ fn read(path: &Path) -> Value {
 }
 
 /// A method's characteristics with everything but words and names: names only where they tie parts together.
-fn bones(method: &Value) -> Value {
+fn structure_of(method: &Value) -> Value {
     let all = method["characteristics"].as_array().unwrap();
     let place = |name: &Value| all.iter().position(|one| &one["name"] == name);
     let list: Vec<Value> = all
@@ -90,7 +90,7 @@ fn the_payment_processor_goes_through_all_stages_as_the_seed_has_it() {
         methods.iter().map(|one| json!([one["name"], one["type"], one["analyzed"]])).collect();
     assert_eq!(names, [json!(["process", "instance", true]), json!(["refund", "instance", true])]);
     assert_eq!(
-        bones(&methods[0]),
+        structure_of(&methods[0]),
         json!([
             {
                 "type": "enum", "source_line": "15-22", "source": null, "setup": { "type": "model", "class": "Payment" },
@@ -106,7 +106,7 @@ fn the_payment_processor_goes_through_all_stages_as_the_seed_has_it() {
         ])
     );
     assert_eq!(
-        bones(&methods[1]),
+        structure_of(&methods[1]),
         json!([{
             "type": "boolean", "source_line": "30", "source": null, "setup": { "type": "model", "class": "Transaction" },
             "level": 1, "depends_on": null, "when_parent": null, "values": [[true, false, true], [false, true, true]],

@@ -49,7 +49,7 @@ fn nothing_of_it_reaches_the_tree_and_the_rest_is_covered() {
 }
 
 /// Ways to write, each with a place of its own: `PLACE` is replaced by a path outside of the copy.
-const WAYS: &[&str] = &[
+const WRITE_ATTEMPTS: &[&str] = &[
     "File.write(PLACE, 'x')",
     "File.open(PLACE, 'w') { |file| file.print('x') }",
     "File.new(PLACE, File::CREAT | File::WRONLY).close",
@@ -87,7 +87,7 @@ fn writes_to_absolute_paths_reach_nothing_even_while_loading() {
     fs::write(&kept, "kept").unwrap();
     let mut source = String::from("require 'fileutils'\nrequire 'pathname'\nrequire 'stringio'\n");
     let mut methods = String::new();
-    for (number, way) in WAYS.iter().enumerate() {
+    for (number, way) in WRITE_ATTEMPTS.iter().enumerate() {
         let at = |when: &str| format!("{:?}", outside.path().join(format!("{when}{number}")));
         source += &format!(
             "begin\n  {}\nrescue Exception\n  nil\nend\n",
@@ -115,7 +115,7 @@ fn writes_to_absolute_paths_reach_nothing_even_while_loading() {
         assert_eq!(names, ["kept.txt"]);
         assert_eq!(fs::read_to_string(&kept).unwrap(), "kept");
     } else {
-        assert!(sandbox.shortcomings().iter().any(|text| text.contains("Landlock")));
+        assert!(sandbox.missing_isolation().iter().any(|text| text.contains("Landlock")));
     }
     let spec = fs::read_to_string(folder.path().join("spec/loader_spec.rb")).unwrap();
     assert!(spec.contains(".twice("), "{spec}");

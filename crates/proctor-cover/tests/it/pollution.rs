@@ -53,7 +53,7 @@ class Settings
 end
 ";
 
-const SURROUNDINGS: &str = "\
+const AMBIENT_STATE: &str = "\
 module Surroundings
   def self.remember(value)
     $remembered_value = value
@@ -106,7 +106,7 @@ fn passes(root: &Path, arguments: &[&str]) {
 
 #[test]
 fn settings_are_put_back_and_other_polluters_left_out() {
-    let folder = project(&[("lib/settings.rb", SETTINGS), ("lib/surroundings.rb", SURROUNDINGS)]);
+    let folder = project(&[("lib/settings.rb", SETTINGS), ("lib/surroundings.rb", AMBIENT_STATE)]);
     let report = run(&options(folder.path()), &mut |_| {}).unwrap();
     assert!(report.is_clean(), "{report:?}");
     // What we write passes our own review.

@@ -204,7 +204,7 @@ end
     ),
 ];
 
-fn taken(report: &Report, root: &Path) -> Vec<String> {
+fn covered_branches(report: &Report, root: &Path) -> Vec<String> {
     report
         .files
         .iter()
@@ -227,7 +227,7 @@ fn every_kind_of_condition_is_met() {
     for file in &report.files {
         assert!(file.violations.is_empty(), "{} {:#?}", file.spec, file.violations);
     }
-    let missing = taken(&report, folder.path());
+    let missing = covered_branches(&report, folder.path());
     assert!(missing.is_empty(), "{}", missing.join("\n"));
     let spec = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
     assert!(spec("spec/world_facts_spec.rb").contains("allow(File).to receive(:exist?)"));

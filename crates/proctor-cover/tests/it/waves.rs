@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use proctor_cover::{Ending, Helpers, SpecRun, SpecRunner, Step, run, run_with};
+use proctor_cover::{Helpers, SpecRun, SpecRunner, StageOutcome, Step, run, run_with};
 
 use crate::{options, project};
 
@@ -57,12 +57,10 @@ fn a_wave_that_fails_holds_the_next_one_back() {
         "{held}"
     );
     assert!(!folder.path().join("spec/bill_spec.rb").exists());
-    assert!(
-        steps.iter().any(|step| matches!(
-            step,
-            Step::Ended { stage: "review", ending: Ending::Failed, .. }
-        ))
-    );
+    assert!(steps.iter().any(|step| matches!(
+        step,
+        Step::Ended { stage: "review", ending: StageOutcome::Failed, .. }
+    )));
     assert!(
         fs::read_to_string(folder.path().join("spec/price_spec.rb")).unwrap().contains("is free"),
         "nothing of theirs is lost"
@@ -70,9 +68,9 @@ fn a_wave_that_fails_holds_the_next_one_back() {
 }
 
 /// A runner that cannot run anything.
-struct Broken;
+struct FailingRunner;
 
-impl SpecRunner for Broken {
+impl SpecRunner for FailingRunner {
     fn run(&self, _: &std::path::Path, _: &[String], _: bool) -> SpecRun {
         SpecRun { error: Some("no room for a worker".to_owned()), ..SpecRun::default() }
     }
@@ -84,7 +82,7 @@ fn a_runner_that_cannot_be_used_does_not_make_specs_fail() {
     let options = options(folder.path());
     let helpers = Helpers {
         on_step: &mut |_| {},
-        runner: Some(&Broken),
+        runner: Some(&FailingRunner),
         filler: None,
         fix: false,
         stopped: &|| false,

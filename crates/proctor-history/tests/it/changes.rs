@@ -5,21 +5,21 @@ use std::path::Path;
 
 use proctor_history::{ComparisonCache, History, Recording, Window};
 
-use crate::project::{Project, everything, settle};
+use crate::project::{Project, all_answers, wait_for_clock_tick};
 
 fn filled() -> Project {
     let project = Project::new();
     project.record("01", Some("c1"), &[("a", &["passed"]), ("b", &["failed", "passed"])]);
     project.record("02", Some("c1"), &[("a", &["failed"]), ("b", &["passed"])]);
-    settle();
+    wait_for_clock_tick();
     project
 }
 
 /// Answers of an index that has been there before, which must be those of a new one.
 fn answers(project: &Project) -> String {
-    let answers = everything(&mut History::open(&project.store).unwrap());
+    let answers = all_answers(&mut History::open(&project.store).unwrap());
     fs::remove_file(project.path("history.db")).unwrap();
-    assert_eq!(everything(&mut History::open(&project.store).unwrap()), answers);
+    assert_eq!(all_answers(&mut History::open(&project.store).unwrap()), answers);
     answers
 }
 
@@ -37,9 +37,9 @@ fn rewrite(path: &Path, change: impl Fn(&str) -> String) {
 #[test]
 fn t14_what_is_known_is_not_read_again() {
     let project = filled();
-    assert_eq!(History::open(&project.store).unwrap().synced().read, 2);
+    assert_eq!(History::open(&project.store).unwrap().sync_summary().read, 2);
     let again = History::open(&project.store).unwrap();
-    assert_eq!((again.synced().read, again.synced().runs), (0, 2));
+    assert_eq!((again.sync_summary().read, again.sync_summary().runs), (0, 2));
 }
 
 /// The times of files come from a clock that ticks: what is written twice within a tick has one time.
@@ -69,7 +69,7 @@ fn a_recording_exchanged_for_one_with_its_size_and_time_is_read_again() {
         let (first, second) = (text.replacen("\"failed\"", "\"PASSED\"", 1), "\"failed\"");
         first.replacen("\"passed\"", second, 1).replacen("\"PASSED\"", "\"passed\"", 1)
     });
-    settle();
+    wait_for_clock_tick();
     let after = answers(&project);
     assert_ne!(after, before);
     let mut history = History::open(&project.store).unwrap();
@@ -81,13 +81,13 @@ fn a_recording_exchanged_for_one_with_its_size_and_time_is_read_again() {
 fn a_title_that_only_a_removed_run_had_is_forgotten() {
     let project = filled();
     project.record("03", None, &[("a", &["passed"]), ("late", &["passed"])]);
-    settle();
+    wait_for_clock_tick();
     let mut history = History::open(&project.store).unwrap();
     assert_eq!(history.find("late works").unwrap().len(), 1);
     assert_eq!(history.example("a").unwrap().len(), 3);
     fs::remove_dir_all(project.path("runs/03")).unwrap();
     let mut history = History::open(&project.store).unwrap();
-    assert_eq!(history.synced().removed, 1);
+    assert_eq!(history.sync_summary().removed, 1);
     assert!(history.find("late works").unwrap().is_empty());
     assert_eq!(history.example("a").unwrap().len(), 2);
     answers(&project);
@@ -101,7 +101,7 @@ fn the_newest_run_names_an_example() {
     let path = project.path("runs/03/events.jsonl");
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text.replace("a works", "a is renamed")).unwrap();
-    settle();
+    wait_for_clock_tick();
     let named = |history: &mut History| {
         let flaky = history.flaky(Window::default()).unwrap();
         let flaky = flaky.into_iter().find(|it| it.example.id == "a").unwrap();
@@ -120,7 +120,7 @@ fn a_run_moved_under_another_name_is_another_run() {
     let before = answers(&project);
     fs::rename(project.path("runs/02"), project.path("runs/00")).unwrap();
     let mut history = History::open(&project.store).unwrap();
-    assert_eq!((history.synced().removed, history.synced().runs), (1, 2));
+    assert_eq!((history.sync_summary().removed, history.sync_summary().runs), (1, 2));
     let runs: Vec<String> = history.example("a").unwrap().into_iter().map(|it| it.run).collect();
     assert_eq!(runs, ["01", "00"]);
     assert_ne!(answers(&project), before);
@@ -133,7 +133,7 @@ fn a_tag_given_to_a_run_is_noticed() {
     let folder = project.store.find("01").unwrap();
     folder.change_tags(|tags| tags.push("good".to_owned())).unwrap();
     let mut history = History::open(&project.store).unwrap();
-    assert_eq!(history.synced().read, 1);
+    assert_eq!(history.sync_summary().read, 1);
     assert_eq!(history.runs().unwrap()[1].tags, ["good"]);
 }
 
@@ -145,9 +145,9 @@ fn a_recording_at_hand_is_used_while_it_is_true() {
     let at_hand = [Recording::read(&folder).unwrap()];
     let with = |at_hand: &[Recording]| {
         let mut history = History::open_with(&project.store, at_hand).unwrap();
-        let answers = everything(&mut history);
+        let answers = all_answers(&mut history);
         drop(history);
-        assert_eq!(everything(&mut History::rebuild(&project.store).unwrap()), answers);
+        assert_eq!(all_answers(&mut History::rebuild(&project.store).unwrap()), answers);
         fs::remove_file(project.path("history.db")).unwrap();
         answers
     };
@@ -167,10 +167,10 @@ fn a_damaged_recording_at_hand_is_left_out() {
     let folder = project.store.find("01").unwrap();
     let text = fs::read_to_string(folder.events_path()).unwrap();
     fs::write(folder.events_path(), text.replacen("{\"event_type\"", "{\"event_ty", 1)).unwrap();
-    settle();
+    wait_for_clock_tick();
     let at_hand = [Recording::read(&folder).unwrap()];
     let history = History::open_with(&project.store, &at_hand).unwrap();
     let plain = History::rebuild(&project.store).unwrap();
-    assert_eq!(history.synced().skipped, plain.synced().skipped);
-    assert_eq!(history.synced().skipped.len(), 1);
+    assert_eq!(history.sync_summary().skipped, plain.sync_summary().skipped);
+    assert_eq!(history.sync_summary().skipped.len(), 1);
 }

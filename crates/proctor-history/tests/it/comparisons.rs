@@ -6,7 +6,7 @@ use std::sync::Arc;
 use proctor_compare::{Assessment, Rules};
 use proctor_history::{ComparisonCache, SideError, baseline_name, baseline_path, baselines};
 
-use crate::project::{Project, settle};
+use crate::project::{Project, wait_for_clock_tick};
 
 /// A run in which no model takes part.
 fn record(project: &Project, run: &str, examples: &[(&str, &[&str])]) {
@@ -21,7 +21,7 @@ fn two_runs() -> Project {
     let project = Project::new();
     record(&project, "r1", &[("a", &["passed"])]);
     record(&project, "r2", &[("a", &["failed"])]);
-    settle();
+    wait_for_clock_tick();
     project
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use proctor_history::History;
 
-use crate::project::{Project, everything};
+use crate::project::{Project, all_answers};
 
 fn filled() -> Project {
     let project = Project::new();
@@ -20,26 +20,26 @@ fn rebuilding_gives_the_same_answers() {
     let mut history = History::open(&project.store).unwrap();
     project.record("03", Some("c2"), &[("a", &["failed"]), ("c", &["passed"])]);
     history.sync().unwrap();
-    let before = everything(&mut history);
+    let before = all_answers(&mut history);
     drop(history);
     let mut again = History::rebuild(&project.store).unwrap();
-    assert_eq!(again.synced().read, 3);
-    assert_eq!(everything(&mut again), before);
+    assert_eq!(again.sync_summary().read, 3);
+    assert_eq!(all_answers(&mut again), before);
     std::fs::remove_file(project.path("history.db")).unwrap();
-    assert_eq!(everything(&mut History::open(&project.store).unwrap()), before);
+    assert_eq!(all_answers(&mut History::open(&project.store).unwrap()), before);
 }
 
 #[test]
 fn a_file_that_is_no_database_is_set_aside() {
     let project = filled();
-    let right = everything(&mut History::open(&project.store).unwrap());
+    let right = all_answers(&mut History::open(&project.store).unwrap());
     for (number, rubbish) in
         [&b"this is not a database, not at all"[..], &[0xff; 8192]].iter().enumerate()
     {
         std::fs::write(project.path("history.db"), rubbish).unwrap();
         let _ = std::fs::remove_file(project.path("history.db-wal"));
         let mut history = History::open(&project.store).unwrap();
-        assert_eq!(everything(&mut history), right);
+        assert_eq!(all_answers(&mut history), right);
         assert!(history.notes()[0].contains("was damaged"), "{:?}", history.notes());
         let aside = project.path(&format!("history.db.damaged-{}", number + 1));
         assert_eq!(std::fs::read(aside).unwrap(), *rubbish, "nothing is thrown away");
@@ -50,7 +50,7 @@ fn a_file_that_is_no_database_is_set_aside() {
 fn damage_that_shows_only_later_is_mended_too() {
     let project = filled();
     let mut history = History::open(&project.store).unwrap();
-    let right = everything(&mut history);
+    let right = all_answers(&mut history);
     drop(history);
     // The first page stays, so that it opens; the others are rubbish.
     let path = project.path("history.db");
@@ -58,7 +58,7 @@ fn damage_that_shows_only_later_is_mended_too() {
     bytes[4096..].fill(0xa5);
     std::fs::write(&path, bytes).unwrap();
     let mut history = History::open(&project.store).unwrap();
-    assert_eq!(everything(&mut history), right);
+    assert_eq!(all_answers(&mut history), right);
     assert!(project.path("history.db.damaged-1").exists());
 }
 
@@ -93,7 +93,7 @@ fn a_damaged_recording_is_named_and_left_out() {
     std::fs::write(&path, text.replacen("{\"event_type\":\"ModelCall\"", "{\"event_ty\0\0\0", 1))
         .unwrap();
     let mut history = History::open(&project.store).unwrap();
-    let skipped = history.synced().skipped.clone();
+    let skipped = history.sync_summary().skipped.clone();
     assert_eq!((skipped.len(), skipped[0].run.as_str()), (1, "01"));
     assert!(skipped[0].problem.starts_with("line 3: not a JSON object"), "{skipped:?}");
     assert_eq!(history.runs().unwrap().len(), 1);
@@ -141,7 +141,7 @@ fn several_processes_write_at_once_even_over_a_damaged_file() {
     assert_eq!(history.runs().unwrap().len(), 29);
     assert!(project.path("history.db.damaged-1").exists());
     assert!(!project.path("history.db.damaged-2").exists(), "one of them replaced it");
-    let here = everything(&mut history);
+    let here = all_answers(&mut history);
     drop(history);
-    assert_eq!(everything(&mut History::rebuild(&project.store).unwrap()), here);
+    assert_eq!(all_answers(&mut History::rebuild(&project.store).unwrap()), here);
 }

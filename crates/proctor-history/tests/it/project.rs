@@ -53,12 +53,12 @@ impl Project {
 }
 
 /// Waits until what was written can be told from what will be: only then a recording is kept as known.
-pub(crate) fn settle() {
+pub(crate) fn wait_for_clock_tick() {
     std::thread::sleep(std::time::Duration::from_millis(40));
 }
 
 /// Everything that the index can be asked, as text.
-pub(crate) fn everything(history: &mut History) -> String {
+pub(crate) fn all_answers(history: &mut History) -> String {
     let records = history.past(None, None).unwrap().records;
     format!(
         "{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}",

@@ -3,7 +3,7 @@
 use proctor_compare::Streak;
 use proctor_history::{History, Window};
 
-use crate::project::{Project, settle};
+use crate::project::{Project, wait_for_clock_tick};
 
 #[test]
 fn without_recordings_there_is_nothing_and_nothing_is_made() {
@@ -105,9 +105,9 @@ fn t13_alternation_on_every_commit_is_flaky() {
 fn what_was_recorded_since_is_taken_in_and_what_is_gone_forgotten() {
     let project = Project::new();
     project.record("01", None, &[("a", &["passed"])]);
-    settle();
+    wait_for_clock_tick();
     let mut history = History::open(&project.store).unwrap();
-    assert_eq!((history.synced().read, history.synced().runs), (1, 1));
+    assert_eq!((history.sync_summary().read, history.sync_summary().runs), (1, 1));
     assert_eq!(history.sync().unwrap().read, 0, "nothing is read twice");
     project.record("02", None, &[("a", &["failed"])]);
     assert_eq!(history.sync().unwrap().read, 1);
@@ -125,7 +125,7 @@ fn a_run_that_is_cut_off_counts_with_what_it_has() {
     let text = std::fs::read_to_string(&path).unwrap();
     std::fs::write(&path, &text[..text.len() - 160]).unwrap();
     let mut history = History::open(&project.store).unwrap();
-    assert!(history.synced().skipped.is_empty(), "a torn tail is not damage");
+    assert!(history.sync_summary().skipped.is_empty(), "a torn tail is not damage");
     assert_eq!(history.runs().unwrap()[0].finished_at, None);
     assert_eq!(history.example("a").unwrap()[0].passed, 1);
 }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use crate::project::Project;
 
-const TALK: &str = r#"{"event_type":"SuiteStarted","run_id":"02"}
+const CONVERSATION: &str = r#"{"event_type":"SuiteStarted","run_id":"02"}
 {"event_type":"ExampleStarted","example_id":"a","path":["Booking","asks for a date"],"seq":2}
 {"event_type":"UserMessage","example_id":"a","turn_number":1,"text":"I need a VENUE in Zürich, please","seq":3}
 {"event_type":"AgentResponse","example_id":"a","turn_number":1,"text":"Which \"date\" suits you?","seq":4}
@@ -20,7 +20,7 @@ fn project() -> Project {
     let project = Project::new();
     project.record("01", None, &[("a", &["passed"])]);
     project.record("02", None, &[("a", &["passed"])]);
-    std::fs::write(project.path("runs/02/events.jsonl"), TALK).unwrap();
+    std::fs::write(project.path("runs/02/events.jsonl"), CONVERSATION).unwrap();
     project
 }
 
@@ -73,7 +73,7 @@ fn long_texts_are_shown_in_part() {
 }
 
 /// What a search over the parsed events would find, done the slow way.
-fn slowly(events: &[(String, String)], query: &str) -> Vec<u64> {
+fn search_all_events(events: &[(String, String)], query: &str) -> Vec<u64> {
     let words: Vec<String> = query.split_whitespace().map(str::to_lowercase).collect();
     let holds = |text: &str| words.iter().all(|word| text.to_lowercase().contains(word));
     let places = (1..).zip(events).filter(|(_, (text, _))| !words.is_empty() && holds(text));
@@ -128,7 +128,7 @@ proptest! {
         std::fs::write(project.path("runs/01/events.jsonl"), text).unwrap();
         let found = search_runs(&project.store, &query, 100);
         let seqs: Vec<u64> = found.hits.iter().filter_map(|hit| hit.seq).collect();
-        prop_assert_eq!(seqs, slowly(&lines, &query));
+        prop_assert_eq!(seqs, search_all_events(&lines, &query));
     }
 }
 

@@ -24,7 +24,7 @@ pub enum Program {
 
 /// A program that runs tests, or may.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Started {
+pub struct StartedProgram {
     /// What it is.
     pub program: Program,
     /// Its command, as it stands in the line, without what wraps it.
@@ -33,30 +33,30 @@ pub struct Started {
     pub sets_exit: bool,
 }
 
-impl Started {
+impl StartedProgram {
     fn one<'a>(program: Program, words: impl IntoIterator<Item = &'a str>) -> Vec<Self> {
         let words = words.into_iter().map(ToOwned::to_owned).collect();
         vec![Self { program, words, sets_exit: true }]
     }
 }
 
-/// What is known of a command line.
+/// The test programs that a command line starts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CommandReading {
     /// Everything in it that runs tests, or may; empty where it certainly runs none.
-    pub started: Vec<Started>,
+    pub started: Vec<StartedProgram>,
 }
 
 impl CommandReading {
     /// Reads a line for a shell.
     pub fn of_line(line: &str) -> Self {
-        Self { started: of_line(line, ShellOptions::default(), DEEPEST) }
+        Self { started: of_line(line, ShellOptions::default(), MAX_WRAPPERS) }
     }
 
     /// Reads a program with its arguments.
     pub fn of_words(words: &[String]) -> Self {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        Self { started: of(&words, DEEPEST) }
+        Self { started: of(&words, MAX_WRAPPERS) }
     }
 
     /// Whether it runs no tests.
@@ -79,17 +79,17 @@ impl CommandReading {
     }
 
     /// Whether exit code 0 means that everything it started ended with 0.
-    pub fn exit_speaks_for_all(&self) -> bool {
+    pub fn exit_code_covers_all(&self) -> bool {
         self.started.iter().all(|started| started.sets_exit)
     }
 }
 
 use Program::Unknown;
 
-/// How many wrappers may stand around a command.
-const DEEPEST: usize = 12;
+/// How many wrappers around a command are followed.
+const MAX_WRAPPERS: usize = 12;
 
-fn of_line(line: &str, options: ShellOptions, depth: usize) -> Vec<Started> {
+fn of_line(line: &str, options: ShellOptions, depth: usize) -> Vec<StartedProgram> {
     let mut found = Vec::new();
     for command in shell::commands(line, options) {
         let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
@@ -102,8 +102,8 @@ fn of_line(line: &str, options: ShellOptions, depth: usize) -> Vec<Started> {
     found
 }
 
-/// The same, where the exit code says nothing about them.
-fn hidden(mut started: Vec<Started>) -> Vec<Started> {
+/// Marks programs whose result the exit code of the line does not include.
+fn without_exit_code(mut started: Vec<StartedProgram>) -> Vec<StartedProgram> {
     for each in &mut started {
         each.sets_exit = false;
     }
@@ -111,7 +111,7 @@ fn hidden(mut started: Vec<Started>) -> Vec<Started> {
 }
 
 /// What a simple command does.
-fn of(words: &[&str], depth: usize) -> Vec<Started> {
+fn of(words: &[&str], depth: usize) -> Vec<StartedProgram> {
     let (Some(depth), Some((first, rest))) = (depth.checked_sub(1), words.split_first()) else {
         return Vec::new();
     };
@@ -161,18 +161,18 @@ fn of(words: &[&str], depth: usize) -> Vec<Started> {
         "perl" => of_perl(words),
         "cargo" | "cross" => of_cargo(words),
         "go" | "deno" if rest.first() == Some(&"run") => {
-            Started::one(Unknown, words.iter().copied())
+            StartedProgram::one(Unknown, words.iter().copied())
         }
         "docker" | "podman" | "docker-compose" | "kubectl" | "ssh" | "vagrant" | "heroku"
         | "act" | "watch" | "script" | "parallel" | "entr" | "nodemon" | "ptw" | "watchexec"
         | "tmux" | "screen" | "systemd-run" | "qemu" | "wsl" | "flatpak" | "nix" | "nix-shell"
-        | "devcontainer" | "lima" | "schroot" | "chroot" => inside(words),
+        | "devcontainer" | "lima" | "schroot" | "chroot" => possible_programs(words),
         name if name.starts_with("python") || name.starts_with("pypy") => of_python(rest, depth),
         name => direct(name, first, rest),
     }
 }
 
-/// The words that are no options.
+/// The words that are not options.
 fn verbs<'a>(words: &[&'a str]) -> impl Iterator<Item = &'a str> {
     words.iter().copied().filter(|word| !word.starts_with('-'))
 }
@@ -230,7 +230,7 @@ fn after_options<'a, 'b>(words: &'b [&'a str], with_value: &[&str]) -> &'b [&'a 
 }
 
 /// `bundle exec …` and its like.
-fn of_exec(name: &str, words: &[&str], depth: usize) -> Vec<Started> {
+fn of_exec(name: &str, words: &[&str], depth: usize) -> Vec<StartedProgram> {
     match words.split_first() {
         Some((&("exec" | "x"), rest)) => {
             let rest = after_options(rest, &[]);
@@ -245,7 +245,7 @@ fn of_exec(name: &str, words: &[&str], depth: usize) -> Vec<Started> {
     }
 }
 
-fn of_package(name: &str, words: &[&str], depth: usize) -> Vec<Started> {
+fn of_package(name: &str, words: &[&str], depth: usize) -> Vec<StartedProgram> {
     if let Some(place) = words.iter().position(|word| ["-c", "--call"].contains(word)) {
         let line = words.get(place + 1).copied().unwrap_or_default();
         return of_line(line, ShellOptions::default(), depth);
@@ -266,7 +266,7 @@ const MANAGER_VERBS: [&str; 36] = [
     "dedupe", "fetch", "prune", "rebuild", "help", "bin",
 ];
 
-fn of_package_manager(name: &str, words: &[&str], depth: usize) -> Vec<Started> {
+fn of_package_manager(name: &str, words: &[&str], depth: usize) -> Vec<StartedProgram> {
     let with_value =
         ["--prefix", "-C", "--filter", "-F", "--cwd", "-w", "--workspace", "--dir", "--loglevel"];
     let words = after_options(words, &with_value);
@@ -285,7 +285,7 @@ fn of_package_manager(name: &str, words: &[&str], depth: usize) -> Vec<Started> 
         )) => {
             let idle = rest.iter().take_while(|word| **word != "--").any(|word| is_idle(word));
             let lists = verb.starts_with("ru") && verbs(rest).next().is_none();
-            if idle || lists { Vec::new() } else { Started::one(Unknown, whole()) }
+            if idle || lists { Vec::new() } else { StartedProgram::one(Unknown, whole()) }
         }
         // `yarn jest` starts a program or a script of that name.
         Some((verb, _)) if name != "npm" && !MANAGER_VERBS.contains(verb) => of(words, depth),
@@ -294,7 +294,7 @@ fn of_package_manager(name: &str, words: &[&str], depth: usize) -> Vec<Started> 
 }
 
 /// Python's and other environments: `uv run …`, `poetry run …`.
-fn of_environment(name: &str, words: &[&str], depth: usize) -> Vec<Started> {
+fn of_environment(name: &str, words: &[&str], depth: usize) -> Vec<StartedProgram> {
     let with_value = [
         "--with",
         "-p",
@@ -326,24 +326,27 @@ fn of_environment(name: &str, words: &[&str], depth: usize) -> Vec<Started> {
         }
         Some((&"tool", ["run", rest @ ..])) => of_package(name, rest, depth),
         Some((&"test", _)) if name == "hatch" => {
-            Started::one(Unknown, [name].into_iter().chain(words.iter().copied()))
+            StartedProgram::one(Unknown, [name].into_iter().chain(words.iter().copied()))
         }
         _ => Vec::new(),
     }
 }
 
 /// `hatch run test:cov`, `pdm run test`: a program, or a script of that name.
-fn of_environment_script(name: &str, words: &[&str], depth: usize) -> Vec<Started> {
+fn of_environment_script(name: &str, words: &[&str], depth: usize) -> Vec<StartedProgram> {
     let started = of(words, depth);
     let is_script = ["hatch", "pdm", "pixi", "rye"].contains(&name)
         && words.first().is_some_and(|word| word.contains("test") || word.contains(':'));
     if started.is_empty() && is_script {
-        return Started::one(Unknown, [name, "run"].into_iter().chain(words.iter().copied()));
+        return StartedProgram::one(
+            Unknown,
+            [name, "run"].into_iter().chain(words.iter().copied()),
+        );
     }
     started
 }
 
-fn of_shell(words: &[&str], depth: usize) -> Vec<Started> {
+fn of_shell(words: &[&str], depth: usize) -> Vec<StartedProgram> {
     let rest = words.get(1..).unwrap_or_default();
     let is_line =
         |word: &&&str| word.starts_with('-') && !word.starts_with("--") && word.ends_with('c');
@@ -360,30 +363,30 @@ fn of_shell(words: &[&str], depth: usize) -> Vec<Started> {
         return Vec::new();
     }
     // A script, or commands on standard input.
-    Started::one(Unknown, words.iter().copied())
+    StartedProgram::one(Unknown, words.iter().copied())
 }
 
 /// Activating an environment runs nothing; another sourced script may.
-fn of_sourced(words: &[&str]) -> Vec<Started> {
+fn of_sourced(words: &[&str]) -> Vec<StartedProgram> {
     let script = words.get(1).copied().unwrap_or_default();
     let hinted = ["test", "spec", "check"].iter().any(|hint| program(script).contains(hint));
-    if hinted { Started::one(Unknown, words.iter().copied()) } else { Vec::new() }
+    if hinted { StartedProgram::one(Unknown, words.iter().copied()) } else { Vec::new() }
 }
 
 /// `find … -exec COMMAND ;`: the exit code of the command is lost.
-fn of_find(words: &[&str], depth: usize) -> Vec<Started> {
+fn of_find(words: &[&str], depth: usize) -> Vec<StartedProgram> {
     let execs = ["-exec", "-execdir", "-x", "--exec", "-X"];
     match words.iter().position(|word| execs.contains(word)) {
-        Some(place) => hidden(of(&words[place + 1..], depth)),
+        Some(place) => without_exit_code(of(&words[place + 1..], depth)),
         None => Vec::new(),
     }
 }
 
-/// A command elsewhere, or later: what it starts may run tests.
-fn inside(words: &[&str]) -> Vec<Started> {
+/// Programs that a command may start on another machine or later.
+fn possible_programs(words: &[&str]) -> Vec<StartedProgram> {
     let with_verbs = ["docker", "podman", "docker-compose", "kubectl", "heroku", "vagrant"];
     let starts = words.first().is_none_or(|name| !with_verbs.contains(name))
         || ["run", "exec", "-c"].iter().any(|verb| words.contains(verb));
     let idle = words.iter().skip(1).take(1).any(|word| is_idle(word));
-    if starts && !idle { Started::one(Unknown, words.iter().copied()) } else { Vec::new() }
+    if starts && !idle { StartedProgram::one(Unknown, words.iter().copied()) } else { Vec::new() }
 }

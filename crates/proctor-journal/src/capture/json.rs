@@ -105,7 +105,7 @@ fn word<'a>(event: &'a Value, name: &str) -> Option<&'a str> {
 
 /// Tests without a slash in their name; subtests are part of their parent.
 ///
-/// A package that could not be built is told in an event, in a field of one, or outside the JSON,
+/// A package that could not be built is reported in an event, in a field of one, or outside the JSON,
 /// depending on the version of Go.
 fn go(events: &[Value], text: &str) -> Option<Tally> {
     events.iter().find(|event| event.get("Action").is_some() && event.get("Package").is_some())?;

@@ -6,15 +6,15 @@
 //! compile error, no tests) leaves the question open: such a run is inconclusive, never a falsification.
 
 mod command_line;
+mod decision;
 mod expectation;
 mod json;
 mod junit;
 mod tally;
 mod text;
 mod tool;
-mod weigh;
 
-pub use command_line::{CommandReading, Program, Started};
+pub use command_line::{CommandReading, Program, StartedProgram};
 pub use expectation::{BadExpectation, Expectation};
 pub use tally::{Source, Tally, TallyReading, read_tally};
 pub use tool::Tool;
@@ -132,7 +132,7 @@ pub fn judge(
 ) -> Judgement {
     let command = CommandReading::of_words(&run.argv);
     let reading = tally::read_tally_of(run, &command);
-    let (verdict, reason) = weigh::weigh(expectation, run, &command, reading.as_ref());
+    let (verdict, reason) = decision::decide_outcome(expectation, run, &command, reading.as_ref());
     let evidence = Evidence {
         expectation: Some(expectation.to_string()),
         predates_run: Some(predates_run),

@@ -2,7 +2,7 @@
 //!
 //! Every summary line counts: one run of `cargo test` prints one per binary, and a command may run
 //! several tools. Runners print the numbers in whatever order they like, so each number is read
-//! with its word. What could not be loaded is told apart from what failed.
+//! with its word. Load errors are counted apart from failures.
 
 mod compiled;
 mod javascript;

@@ -7,44 +7,44 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::{Answer, Journal};
+use super::{Journal, JournalResult};
 use crate::decode;
 use crate::disk::Disk;
 use crate::entry::{AnnotationLine, Entry};
-use crate::entry_header::{EntryHeader, Regarded as _};
+use crate::entry_header::{EntryHeader, SearchableEntry as _};
 use crate::error::{At, JournalError};
 use crate::record::{Extra, to_line};
 use crate::request::Annotation;
 use crate::step::{Operation, Phase, apply_annotation, step};
 use crate::store::ANNOTATIONS;
 use crate::time::Moment;
-use crate::warning::Noted;
+use crate::warning::WithWarnings;
 
 /// The annotations of a journal or lane, by entry.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Annotations(HashMap<String, Vec<AnnotationLine>>);
 
 impl Annotations {
-    pub(crate) fn fold(&self, entry: &mut Entry) {
+    pub(crate) fn apply_to_entry(&self, entry: &mut Entry) {
         for line in self.0.get(&entry.id).into_iter().flatten().cloned() {
             let AnnotationLine { surprise, root_cause, lesson, note, .. } = line;
             apply_annotation(entry, Annotation { surprise, root_cause, lesson, note });
         }
     }
 
-    pub(crate) fn fold_into_glimpse(&self, glimpse: &mut EntryHeader<'_>) {
+    pub(crate) fn apply_to_header(&self, header: &mut EntryHeader<'_>) {
         if self.0.is_empty() {
             return;
         }
-        let id = glimpse.facts().id.to_owned();
+        let id = header.facts().id.to_owned();
         for line in self.0.get(&id).into_iter().flatten() {
-            glimpse.annotate(line);
+            header.annotate(line);
         }
     }
 
-    pub(crate) fn fold_into(&self, entries: &mut [Entry]) {
+    pub(crate) fn apply_to_entries(&self, entries: &mut [Entry]) {
         for entry in entries {
-            self.fold(entry);
+            self.apply_to_entry(entry);
         }
     }
 }
@@ -53,7 +53,12 @@ impl<D: Disk> Journal<D> {
     /// Adds surprise, root cause, lesson or a note to an entry, active or resolved, by its id.
     ///
     /// Later words replace earlier ones; notes add up. The entry must be in this lane.
-    pub fn annotate(&self, id: &str, annotation: Annotation, moment: &Moment) -> Answer<Entry> {
+    pub fn annotate(
+        &self,
+        id: &str,
+        annotation: Annotation,
+        moment: &Moment,
+    ) -> JournalResult<Entry> {
         let mut warnings = Vec::new();
         let annotation = annotation.checked(&mut warnings);
         let found = self.show(id)?.value;
@@ -62,12 +67,12 @@ impl<D: Disk> Journal<D> {
             return Err(JournalError::NoSuchEntry { id: id.to_owned(), dir });
         }
         let mut locked = self.store.lock(moment)?;
-        let state = locked.settle()?;
+        let state = locked.recover_state()?;
         let is_active = state.current.as_ref().is_some_and(|entry| entry.id == found.entry.id);
         let mut entry = found.entry;
         if is_active && state.phase() == Phase::Active {
             let step = step(&state, Operation::Annotate(annotation), moment)?;
-            locked.carry_out(&state, &step.effects)?;
+            locked.apply_effects(&state, &step.effects)?;
             entry = step.entry.unwrap_or(entry);
         } else if !annotation.is_empty() {
             let line = line_for(&entry.id, &annotation, moment);
@@ -77,7 +82,7 @@ impl<D: Disk> Journal<D> {
             apply_annotation(&mut entry, annotation);
         }
         warnings.append(&mut locked.warnings);
-        Ok(Noted { value: entry, warnings })
+        Ok(WithWarnings { value: entry, warnings })
     }
 
     pub(crate) fn annotations(&self) -> Result<Annotations, JournalError> {

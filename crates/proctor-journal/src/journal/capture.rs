@@ -1,6 +1,6 @@
 //! Resolving the active entry from what a command really did, and recalling similar ones.
 
-use super::{Answer, Journal};
+use super::{Journal, JournalResult};
 use crate::capture::{BadExpectation, CommandResult, Expectation, Judgement, judge};
 use crate::disk::{Disk, Durability};
 use crate::entry::Entry;
@@ -8,11 +8,11 @@ use crate::error::{JournalError, Refusal};
 use crate::step::{Operation, Phase, step};
 use crate::store::SHOWN;
 use crate::time::{Moment, UtcTime};
-use crate::warning::Noted;
+use crate::warning::WithWarnings;
 
 /// What a run did to the active entry.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Captured {
+pub struct CaptureResult {
     /// The entry, resolved or still active.
     pub entry: Entry,
     /// What was found, and why.
@@ -32,9 +32,9 @@ impl<D: Disk> Journal<D> {
         run: &CommandResult,
         started_at: UtcTime,
         moment: &Moment,
-    ) -> Answer<Captured> {
+    ) -> JournalResult<CaptureResult> {
         let mut locked = self.store.lock(moment)?;
-        let state = locked.settle()?;
+        let state = locked.recover_state()?;
         let entry = match (&state.current, state.phase()) {
             (Some(entry), Phase::Active) => entry,
             (Some(orphan), _) => {
@@ -49,7 +49,7 @@ impl<D: Disk> Journal<D> {
         };
         let (expectation, stated_at) = match stated {
             Some(stated) => stated,
-            None => own_expectation(entry)?,
+            None => entry_expectation(entry)?,
         };
         let predates = stated_at <= started_at && entry.iteration_start() <= started_at;
         let judgement = judge(&expectation, predates, run, moment.now);
@@ -58,21 +58,26 @@ impl<D: Disk> Journal<D> {
             None => Operation::Attach(judgement.evidence.clone()),
         };
         let step = step(&state, operation, moment)?;
-        locked.carry_out(&state, &step.effects)?;
+        locked.apply_effects(&state, &step.effects)?;
         let entry = step.entry.unwrap_or_else(|| entry.clone());
         let warnings = std::mem::take(&mut locked.warnings);
-        Ok(Noted { value: Captured { entry, judgement }, warnings })
+        Ok(WithWarnings { value: CaptureResult { entry, judgement }, warnings })
     }
 
     /// At most `limit` past entries like this one that were not yet shown in this session,
     /// falsified ones first; remembers that they were shown now.
-    pub fn recall(&self, entry: &Entry, limit: usize, moment: &Moment) -> Answer<Vec<Entry>> {
+    pub fn take_unshown_similar(
+        &self,
+        entry: &Entry,
+        limit: usize,
+        moment: &Moment,
+    ) -> JournalResult<Vec<Entry>> {
         let session = self.store.session()?.unwrap_or_default();
         // Looking through the past takes longer than anybody should wait for the lock.
-        let Noted { value: mut similar, warnings } =
-            self.similar(entry, &self.shown(&session)?, limit)?;
+        let WithWarnings { value: mut similar, warnings } =
+            self.similar(entry, &self.shown_ids(&session)?, limit)?;
         let mut locked = self.store.lock(moment)?;
-        let mut shown = self.shown(&session)?;
+        let mut shown = self.shown_ids(&session)?;
         similar.retain(|entry| !shown.contains(&entry.id));
         if !similar.is_empty() {
             shown.extend(similar.iter().map(|entry| entry.id.clone()));
@@ -80,11 +85,11 @@ impl<D: Disk> Journal<D> {
             // A courtesy, not a fact: losing it in a power cut shows an entry twice.
             locked.replace(&self.store.path(SHOWN), text.as_bytes(), Durability::Cached)?;
         }
-        Ok(Noted { value: similar, warnings })
+        Ok(WithWarnings { value: similar, warnings })
     }
 
     /// The ids shown in this session: the file's first line names the session they belong to.
-    fn shown(&self, session: &str) -> Result<Vec<String>, JournalError> {
+    fn shown_ids(&self, session: &str) -> Result<Vec<String>, JournalError> {
         let bytes = self.store.read(&self.store.path(SHOWN))?.unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let mut lines = text.lines();
@@ -95,7 +100,7 @@ impl<D: Disk> Journal<D> {
     }
 }
 
-fn own_expectation(entry: &Entry) -> Result<(Expectation, UtcTime), JournalError> {
+fn entry_expectation(entry: &Entry) -> Result<(Expectation, UtcTime), JournalError> {
     let Some(stated) = &entry.expectation else {
         return Err(JournalError::NoExpectation { id: entry.id.clone() });
     };

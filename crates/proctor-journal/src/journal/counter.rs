@@ -4,14 +4,14 @@
 //! in a power cut costs nothing but a later check-in. It is exact all the same while the machine
 //! runs, because it happens under the lock.
 
-use super::{Answer, Journal};
+use super::{Journal, JournalResult};
 use crate::disk::Disk;
 use crate::entry::Entry;
 use crate::error::{At, JournalError};
 use crate::step::Phase;
 use crate::store::{COUNT, Locked, Store};
 use crate::time::Moment;
-use crate::warning::{Noted, Warning};
+use crate::warning::{Warning, WithWarnings};
 
 /// Default number of tool calls between two check-ins.
 pub const CHECK_IN: u64 = 10;
@@ -49,34 +49,34 @@ impl<D: Disk> Locked<'_, D> {
 
 impl<D: Disk> Journal<D> {
     /// Counts one tool call and returns the new count.
-    pub fn increment_tool_count(&self, moment: &Moment) -> Answer<u64> {
+    pub fn increment_tool_count(&self, moment: &Moment) -> JournalResult<u64> {
         let mut locked = self.store.lock(moment)?;
         let mut warnings = Vec::new();
         let count = self.store.count(&mut warnings)?.saturating_add(1);
         locked.write_count(count)?;
-        Ok(Noted { value: count, warnings })
+        Ok(WithWarnings { value: count, warnings })
     }
 
     /// The count so far.
-    pub fn tool_count(&self) -> Answer<u64> {
+    pub fn tool_count(&self) -> JournalResult<u64> {
         let mut warnings = Vec::new();
         let value = self.store.count(&mut warnings)?;
-        Ok(Noted { value, warnings })
+        Ok(WithWarnings { value, warnings })
     }
 
     /// Whether it is time for a check-in: the count has reached the frequency and an entry of this
     /// session is active. Stays true until the counter is reset.
-    pub fn should_check_in(&self, frequency: u64, moment: &Moment) -> Answer<bool> {
+    pub fn should_check_in(&self, frequency: u64, moment: &Moment) -> JournalResult<bool> {
         if frequency == 0 {
             return Err(JournalError::Frequency);
         }
         let mut warnings = Vec::new();
         if self.store.count(&mut warnings)? < frequency {
-            return Ok(Noted { value: false, warnings });
+            return Ok(WithWarnings { value: false, warnings });
         }
         let state = self.state(moment)?;
         warnings.extend(state.warnings);
-        Ok(Noted { value: state.value.phase() == Phase::Active, warnings })
+        Ok(WithWarnings { value: state.value.phase() == Phase::Active, warnings })
     }
 
     /// Sets the counter to zero, to be called once the check-in was shown.
@@ -86,17 +86,17 @@ impl<D: Disk> Journal<D> {
 
     /// Counts, tests and resets under one lock, so that a check-in is shown once however many
     /// processes count at the same time.
-    pub fn use_tool(&self, frequency: u64, moment: &Moment) -> Answer<ToolUse> {
+    pub fn use_tool(&self, frequency: u64, moment: &Moment) -> JournalResult<ToolUse> {
         if frequency == 0 {
             return Err(JournalError::Frequency);
         }
         let mut locked = self.store.lock(moment)?;
         let mut warnings = Vec::new();
         let count = self.store.count(&mut warnings)?.saturating_add(1);
-        let state = if count >= frequency { self.store.glance()? } else { None };
+        let state = if count >= frequency { self.store.read_state_without_lock()? } else { None };
         let check_in =
             state.filter(|state| state.phase() == Phase::Active).and_then(|state| state.current);
         locked.write_count(if check_in.is_some() { 0 } else { count })?;
-        Ok(Noted { value: ToolUse { count, check_in }, warnings })
+        Ok(WithWarnings { value: ToolUse { count, check_in }, warnings })
     }
 }

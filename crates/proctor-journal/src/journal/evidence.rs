@@ -5,7 +5,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::{Answer, Found, Journal};
+use super::{FoundEntry, Journal, JournalResult};
 use crate::decode;
 use crate::disk::Disk;
 use crate::entry::Evidence;
@@ -13,15 +13,15 @@ use crate::error::{At, JournalError};
 use crate::record::to_line;
 use crate::step::FIRST_EVIDENCE;
 use crate::store::{LANES, Locked};
-use crate::warning::{Noted, Warning};
+use crate::warning::{Warning, WithWarnings};
 
 impl<D: Disk> Journal<D> {
-    /// The entry with all its evidence, as if it had had room for it.
+    /// The entry with the evidence that was moved out of it.
     ///
-    /// Pieces that cannot be read back are missing from the answer, which then says so.
-    pub fn complete(&self, mut found: Found) -> Answer<Found> {
+    /// Pieces that cannot be read are missing from the result; a warning counts them.
+    pub fn with_moved_evidence(&self, mut found: FoundEntry) -> JournalResult<FoundEntry> {
         let Some(moved) = found.entry.evidence_moved.clone() else {
-            return Ok(Noted { value: found, warnings: Vec::new() });
+            return Ok(WithWarnings { value: found, warnings: Vec::new() });
         };
         let root = &self.store.root;
         let dir = found.lane.as_ref().map_or(root.clone(), |lane| root.join(LANES).join(lane));
@@ -39,10 +39,10 @@ impl<D: Disk> Journal<D> {
         found.entry.evidence.splice(place..place, read);
         if missing == 0 {
             found.entry.evidence_moved = None;
-            return Ok(Noted { value: found, warnings: Vec::new() });
+            return Ok(WithWarnings { value: found, warnings: Vec::new() });
         }
         let warnings = vec![Warning::EvidenceMissing { id: found.entry.id.clone(), path, missing }];
-        Ok(Noted { value: found, warnings })
+        Ok(WithWarnings { value: found, warnings })
     }
 }
 

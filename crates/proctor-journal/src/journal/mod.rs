@@ -1,6 +1,6 @@
 //! The journal: every operation of the specification, over one folder.
 //!
-//! Each change takes the lock, settles what an interruption may have left, asks the pure state
+//! Each change takes the lock, cleans up after an interrupted one, asks the pure state
 //! table what to do, and carries the effects out in order. All state is in the files: a `Journal`
 //! is only a place, and any number of them, in any number of processes, may share a folder.
 
@@ -26,15 +26,15 @@ use crate::step::{Effect, Operation, State, Step, step};
 use crate::store::{CURRENT, LANES, Locked, SESSION, Store};
 use crate::text;
 use crate::time::Moment;
-use crate::warning::{Noted, Warning};
+use crate::warning::{Warning, WithWarnings};
 
-pub use capture::Captured;
+pub use capture::CaptureResult;
 pub use counter::{CHECK_IN, ToolUse};
-pub use read::{Current, Filter, Found, Place};
+pub use read::{Current, EntryPlace, Filter, FoundEntry};
 pub use scan::Match;
 
-/// What most operations return: an answer with remarks, or the reason there is none.
-pub type Answer<T> = Result<Noted<T>, JournalError>;
+/// What most operations return: a value with warnings, or an error.
+pub type JournalResult<T> = Result<WithWarnings<T>, JournalError>;
 
 /// A journal folder, or a lane in it.
 #[derive(Clone, Debug)]
@@ -95,39 +95,39 @@ impl<D: Disk> Journal<D> {
     ///
     /// Refused while an entry is active, also one left by another session. Remarks on the quality
     /// of the draft come with the answer and change nothing.
-    pub fn create(&self, draft: Draft, moment: &Moment) -> Answer<Entry> {
+    pub fn create(&self, draft: Draft, moment: &Moment) -> JournalResult<Entry> {
         let mut warnings = Vec::new();
         let draft = draft.checked(&mut warnings)?;
         warnings.extend(quality::remarks(&draft));
-        self.run_on_entry(Operation::Create(draft), moment, warnings)
+        self.run_entry_operation(Operation::Create(draft), moment, warnings)
     }
 
     /// Changes the active entry; a different hypothesis, action or prediction is a new iteration.
-    pub fn update(&self, change: Change, moment: &Moment) -> Answer<Entry> {
+    pub fn update(&self, change: Change, moment: &Moment) -> JournalResult<Entry> {
         let mut warnings = Vec::new();
         let change = change.checked(&mut warnings)?;
-        self.run_on_entry(Operation::Update(change), moment, warnings)
+        self.run_entry_operation(Operation::Update(change), moment, warnings)
     }
 
     /// Ends the active entry.
-    pub fn resolve(&self, resolution: Resolution, moment: &Moment) -> Answer<Entry> {
+    pub fn resolve(&self, resolution: Resolution, moment: &Moment) -> JournalResult<Entry> {
         let mut warnings = Vec::new();
         let resolution = resolution.checked(&mut warnings);
-        self.run_on_entry(Operation::Resolve(resolution), moment, warnings)
+        self.run_entry_operation(Operation::Resolve(resolution), moment, warnings)
     }
 
     /// Gives the active entry up.
-    pub fn abandon(&self, reason: impl Into<String>, moment: &Moment) -> Answer<Entry> {
+    pub fn abandon(&self, reason: impl Into<String>, moment: &Moment) -> JournalResult<Entry> {
         self.resolve(Resolution::new(OutcomeStatus::Abandoned, reason), moment)
     }
 
     /// Attaches evidence that decided nothing; the entry stays active.
-    pub fn attach(&self, evidence: Evidence, moment: &Moment) -> Answer<Entry> {
-        self.run_on_entry(Operation::Attach(evidence), moment, Vec::new())
+    pub fn attach(&self, evidence: Evidence, moment: &Moment) -> JournalResult<Entry> {
+        self.run_entry_operation(Operation::Attach(evidence), moment, Vec::new())
     }
 
     /// Takes over the entry another session left; `None` if there is none.
-    pub fn adopt_orphan(&self, moment: &Moment) -> Answer<Option<Entry>> {
+    pub fn adopt_orphan(&self, moment: &Moment) -> JournalResult<Option<Entry>> {
         let done = self.run(Operation::AdoptOrphan, moment, Vec::new())?;
         Ok(done.map(|step| step.entry))
     }
@@ -137,23 +137,23 @@ impl<D: Disk> Journal<D> {
         &self,
         reason: impl Into<String>,
         moment: &Moment,
-    ) -> Answer<Option<Entry>> {
+    ) -> JournalResult<Option<Entry>> {
         let mut warnings = Vec::new();
-        let reason = text::fit("reason", reason.into(), &mut warnings);
+        let reason = text::truncate_field("reason", reason.into(), &mut warnings);
         let done = self.run(Operation::AbandonOrphan(reason), moment, warnings)?;
         Ok(done.map(|step| step.entry))
     }
 
     /// Runs an operation that always has an entry to answer with.
-    fn run_on_entry(
+    fn run_entry_operation(
         &self,
         operation: Operation,
         moment: &Moment,
         warnings: Vec<Warning>,
-    ) -> Answer<Entry> {
+    ) -> JournalResult<Entry> {
         let done = self.run(operation, moment, warnings)?;
         match done.value.entry {
-            Some(value) => Ok(Noted { value, warnings: done.warnings }),
+            Some(value) => Ok(WithWarnings { value, warnings: done.warnings }),
             None => Err(crate::error::Refusal::NoActive { operation: "answer with" }.into()),
         }
     }
@@ -163,33 +163,33 @@ impl<D: Disk> Journal<D> {
         operation: Operation,
         moment: &Moment,
         mut warnings: Vec<Warning>,
-    ) -> Answer<Step> {
+    ) -> JournalResult<Step> {
         let mut locked = self.store.lock(moment)?;
-        let state = locked.settle()?;
+        let state = locked.recover_state()?;
         let moment = match operation {
             Operation::Create(_) => self.store.moment_for_new_id(*moment)?,
             _ => *moment,
         };
         let step = step(&state, operation, &moment)?;
-        locked.carry_out(&state, &step.effects)?;
+        locked.apply_effects(&state, &step.effects)?;
         warnings.append(&mut locked.warnings);
-        Ok(Noted { value: step, warnings })
+        Ok(WithWarnings { value: step, warnings })
     }
 }
 
 impl<D: Disk> Locked<'_, D> {
-    pub(crate) fn carry_out(
+    pub(crate) fn apply_effects(
         &mut self,
         state: &State,
         effects: &[Effect],
     ) -> Result<(), JournalError> {
         for effect in effects {
-            self.perform(state, effect)?;
+            self.apply_effect(state, effect)?;
         }
         Ok(())
     }
 
-    fn perform(&mut self, state: &State, effect: &Effect) -> Result<(), JournalError> {
+    fn apply_effect(&mut self, state: &State, effect: &Effect) -> Result<(), JournalError> {
         let current = self.store.path(CURRENT);
         let session = self.store.path(SESSION);
         match effect {
@@ -205,7 +205,7 @@ impl<D: Disk> Locked<'_, D> {
             Effect::Record(entry) => self.record(entry),
             Effect::File(entry) => self.file(entry),
             // Not synced: should the file come back after a crash, its line is already written,
-            // and `settle` clears it again. This saves one disk flush per resolved entry.
+            // and `recover_state` clears it again. This saves one disk flush per resolved entry.
             Effect::ClearCurrent => self.remove(&current),
             Effect::ArchiveLines => self.archive_lines(state.session.as_deref()),
             Effect::ResetCount => self.write_count(0),

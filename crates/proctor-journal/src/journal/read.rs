@@ -5,16 +5,16 @@
 
 use std::path::PathBuf;
 
-use super::{Answer, Journal};
+use super::{Journal, JournalResult};
 use crate::disk::Disk;
 use crate::entry::Entry;
-use crate::entry_header::Facts;
+use crate::entry_header::EntryFacts;
 use crate::error::JournalError;
 use crate::model::{ConfidenceTier, Domain, OutcomeStatus, Strategy};
 use crate::step::State;
 use crate::store::lane_names;
 use crate::time::{Moment, UtcTime};
-use crate::warning::Noted;
+use crate::warning::WithWarnings;
 
 /// The active entry and whether it is the session's own.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,7 +27,7 @@ pub struct Current {
 
 /// Where an entry was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum EntryPlace {
     /// It is active.
     Active,
     /// Resolved in the session that is open.
@@ -38,13 +38,13 @@ pub enum Place {
 
 /// An entry with the place it was found at.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Found {
+pub struct FoundEntry {
     /// The entry, annotations included.
     pub entry: Entry,
     /// The lane; `None` is the journal itself.
     pub lane: Option<String>,
     /// The file.
-    pub place: Place,
+    pub place: EntryPlace,
 }
 
 /// Which entries to list. Everything that is set must fit.
@@ -68,7 +68,7 @@ pub struct Filter {
     pub since: Option<UtcTime>,
     /// Only entries created before this time.
     pub until: Option<UtcTime>,
-    /// Only falsified entries nobody has explained.
+    /// Only falsified entries without an explanation.
     pub needs_annotation: bool,
     /// At most so many, newest first.
     pub limit: Option<usize>,
@@ -76,7 +76,7 @@ pub struct Filter {
 
 impl Filter {
     /// Whether an entry of this lane, active or ended, is wanted.
-    pub(super) fn admits(&self, entry: &Facts<'_>, lane: Option<&str>, active: bool) -> bool {
+    pub(super) fn admits(&self, entry: &EntryFacts<'_>, lane: Option<&str>, active: bool) -> bool {
         self.lane.as_ref().is_none_or(|wanted| lane == Some(wanted))
             && self.domain.is_none_or(|domain| entry.domain == domain)
             && self.strategy.is_none_or(|strategy| entry.strategy == strategy)
@@ -92,17 +92,17 @@ impl Filter {
 
 impl<D: Disk> Journal<D> {
     /// The state, repaired under the lock only if it cannot be read otherwise.
-    pub(crate) fn state(&self, moment: &Moment) -> Answer<State> {
-        if let Some(value) = self.store.glance()? {
-            return Ok(Noted { value, warnings: Vec::new() });
+    pub(crate) fn state(&self, moment: &Moment) -> JournalResult<State> {
+        if let Some(value) = self.store.read_state_without_lock()? {
+            return Ok(WithWarnings { value, warnings: Vec::new() });
         }
         let mut locked = self.store.lock(moment)?;
-        let value = locked.settle()?;
-        Ok(Noted { value, warnings: std::mem::take(&mut locked.warnings) })
+        let value = locked.recover_state()?;
+        Ok(WithWarnings { value, warnings: std::mem::take(&mut locked.warnings) })
     }
 
     /// The active entry, also one that another session left.
-    pub fn current(&self, moment: &Moment) -> Answer<Option<Current>> {
+    pub fn current(&self, moment: &Moment) -> JournalResult<Option<Current>> {
         Ok(self.state(moment)?.map(|state| {
             let orphan = state.orphan().is_some();
             state.current.map(|entry| Current { entry, orphan })
@@ -110,12 +110,12 @@ impl<D: Disk> Journal<D> {
     }
 
     /// Whether another session left an active entry.
-    pub fn has_orphan(&self, moment: &Moment) -> Answer<bool> {
+    pub fn has_orphan(&self, moment: &Moment) -> JournalResult<bool> {
         Ok(self.state(moment)?.map(|state| state.orphan().is_some()))
     }
 
     /// The entry another session left.
-    pub fn orphan(&self, moment: &Moment) -> Answer<Option<Entry>> {
+    pub fn orphan(&self, moment: &Moment) -> JournalResult<Option<Entry>> {
         Ok(self.state(moment)?.map(|state| state.orphan().cloned()))
     }
 
@@ -125,19 +125,19 @@ impl<D: Disk> Journal<D> {
     }
 
     /// The entry with this id, or whose id ends or starts with it if only one does.
-    pub fn show(&self, id: &str) -> Answer<Found> {
-        let Noted { value, warnings } = self.list(&Filter::default())?;
+    pub fn show(&self, id: &str) -> JournalResult<FoundEntry> {
+        let WithWarnings { value, warnings } = self.list(&Filter::default())?;
         let exact = value.iter().position(|found| found.entry.id == id);
         let candidates: Vec<usize> = match exact {
             Some(index) => vec![index],
-            None => (0..value.len()).filter(|i| abbreviates(id, &value[*i].entry.id)).collect(),
+            None => (0..value.len()).filter(|i| is_id_prefix(id, &value[*i].entry.id)).collect(),
         };
         let id_at = |index: usize| value[index].entry.id.clone();
         match candidates[..] {
             [] => {
                 Err(JournalError::NoSuchEntry { id: id.to_owned(), dir: self.store.root.clone() })
             }
-            [index] => Ok(Noted { value: value[index].clone(), warnings }),
+            [index] => Ok(WithWarnings { value: value[index].clone(), warnings }),
             [first, second, ..] => Err(JournalError::Ambiguous {
                 id: id.to_owned(),
                 count: candidates.len(),
@@ -148,6 +148,6 @@ impl<D: Disk> Journal<D> {
     }
 }
 
-fn abbreviates(given: &str, id: &str) -> bool {
+fn is_id_prefix(given: &str, id: &str) -> bool {
     !given.is_empty() && (id.starts_with(given) || id.ends_with(given))
 }

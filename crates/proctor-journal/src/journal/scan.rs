@@ -1,4 +1,4 @@
-//! Going through all entries of a journal and its lanes: in full to list them, at a glance to count
+//! Reads all entries of a journal and its lanes: whole entries to list them, headers to count
 //! and to find them.
 //!
 //! The files are read once. Of several lines with one id the first is kept, in the order of
@@ -9,16 +9,16 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 
 use super::annotate::Annotations;
-use super::{Answer, Filter, Found, Journal, Place};
+use super::{EntryPlace, Filter, FoundEntry, Journal, JournalResult};
 use crate::decode;
 use crate::disk::Disk;
 use crate::entry::Entry;
-use crate::entry_header::{EntryHeader, Regarded};
+use crate::entry_header::{EntryHeader, SearchableEntry};
 use crate::error::JournalError;
 use crate::search;
 use crate::stats::{self, Stats};
 use crate::store::{CURRENT, ENTRIES, LANES, archive_files};
-use crate::warning::{Noted, Warning};
+use crate::warning::{Warning, WithWarnings};
 
 /// An entry that was found by its words.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,60 +26,60 @@ pub struct Match {
     /// How well it fits; only comparable within one search.
     pub score: f64,
     /// The entry.
-    pub found: Found,
+    pub found: FoundEntry,
 }
 
 /// The files of the journal itself or of one lane, as they were read.
-struct Shelf {
+struct LaneFiles {
     lane: Option<String>,
-    files: Vec<(Place, PathBuf, Vec<u8>)>,
+    files: Vec<(EntryPlace, PathBuf, Vec<u8>)>,
     annotations: Annotations,
 }
 
-/// Where something stood.
+/// Where an entry was read: its lane, its file and its bytes.
 #[derive(Clone, Copy)]
-struct Spot<'a> {
-    shelf: &'a Shelf,
-    place: &'a Place,
+struct EntryLocation<'a> {
+    lane_files: &'a LaneFiles,
+    place: &'a EntryPlace,
     bytes: &'a [u8],
 }
 
-impl Spot<'_> {
+impl EntryLocation<'_> {
     fn is_active(&self) -> bool {
-        *self.place == Place::Active
+        *self.place == EntryPlace::Active
     }
 
     fn lane(&self) -> Option<&str> {
-        self.shelf.lane.as_deref()
+        self.lane_files.lane.as_deref()
     }
 
-    fn found(&self, entry: Entry) -> Found {
-        Found { entry, lane: self.shelf.lane.clone(), place: self.place.clone() }
+    fn found(&self, entry: Entry) -> FoundEntry {
+        FoundEntry { entry, lane: self.lane_files.lane.clone(), place: self.place.clone() }
     }
 }
 
-/// A glimpse of an entry, and where it stands.
-type Seen<'a> = (EntryHeader<'a>, Spot<'a>);
+/// The header of an entry and its location.
+type LocatedHeader<'a> = (EntryHeader<'a>, EntryLocation<'a>);
 
 impl<D: Disk> Journal<D> {
     /// Entries of the journal and its lanes, newest first; annotations are folded in. An id that
     /// stands in several places is listed once, as it was first resolved.
-    pub fn list(&self, filter: &Filter) -> Answer<Vec<Found>> {
-        let shelves = self.shelves()?;
+    pub fn list(&self, filter: &Filter) -> JournalResult<Vec<FoundEntry>> {
+        let lanes = self.read_all_lanes()?;
         let mut warnings = Vec::new();
-        let read = walk(&shelves, decode::record::<Entry>, &mut warnings);
-        let mut value: Vec<Found> = read
+        let read = read_entries(&lanes, decode::record::<Entry>, &mut warnings);
+        let mut value: Vec<FoundEntry> = read
             .into_iter()
-            .filter_map(|(mut entry, spot)| {
-                spot.shelf.annotations.fold(&mut entry);
-                let wanted = filter.admits(&entry.facts(), spot.lane(), spot.is_active());
-                wanted.then(|| spot.found(entry))
+            .filter_map(|(mut entry, location)| {
+                location.lane_files.annotations.apply_to_entry(&mut entry);
+                let wanted = filter.admits(&entry.facts(), location.lane(), location.is_active());
+                wanted.then(|| location.found(entry))
             })
             .collect();
         // Entries are large: sort their keys and move each of them once.
         value.sort_by_cached_key(|found| Reverse((found.entry.created_at, found.entry.id.clone())));
         value.truncate(filter.limit.unwrap_or(usize::MAX));
-        Ok(Noted { value, warnings })
+        Ok(WithWarnings { value, warnings })
     }
 
     /// Part of what [`list`](Self::list) would give, and how many there are in all. Entries are looked
@@ -89,37 +89,40 @@ impl<D: Disk> Journal<D> {
         filter: &Filter,
         offset: usize,
         limit: usize,
-    ) -> Answer<(Vec<Found>, usize)> {
-        let shelves = self.shelves()?;
+    ) -> JournalResult<(Vec<FoundEntry>, usize)> {
+        let lanes = self.read_all_lanes()?;
         let mut warnings = Vec::new();
-        let mut seen = glance(&shelves, filter, &mut warnings);
+        let mut seen = filtered_headers(&lanes, filter, &mut warnings);
         newest_first(&mut seen);
         let part = seen.iter().skip(offset).take(limit);
-        let found = part.filter_map(|(_, spot)| in_full(spot)).collect();
-        Ok(Noted { value: (found, seen.len()), warnings })
+        let found = part.filter_map(|(_, location)| read_full_entry(location)).collect();
+        Ok(WithWarnings { value: (found, seen.len()), warnings })
     }
 
     /// Numbers over the entries that [`list`](Self::list) would give; only looks at them.
-    pub fn stats(&self, filter: &Filter) -> Answer<Stats> {
-        let shelves = self.shelves()?;
+    pub fn stats(&self, filter: &Filter) -> JournalResult<Stats> {
+        let lanes = self.read_all_lanes()?;
         let mut warnings = Vec::new();
-        let seen = glance(&shelves, filter, &mut warnings);
-        Ok(Noted { value: stats::count(seen.iter().map(|(glimpse, _)| glimpse.facts())), warnings })
+        let seen = filtered_headers(&lanes, filter, &mut warnings);
+        Ok(WithWarnings {
+            value: stats::count(seen.iter().map(|(header, _)| header.facts())),
+            warnings,
+        })
     }
 
     /// At most `limit` of the entries that [`list`](Self::list) would give and that share words
     /// with the text, best first; those that fit equally well newest first. Entries are looked at;
     /// only those that are returned are read in full.
-    pub fn search(&self, text: &str, filter: &Filter, limit: usize) -> Answer<Vec<Match>> {
-        let shelves = self.shelves()?;
+    pub fn search(&self, text: &str, filter: &Filter, limit: usize) -> JournalResult<Vec<Match>> {
+        let lanes = self.read_all_lanes()?;
         let mut warnings = Vec::new();
-        let seen = glance(&shelves, filter, &mut warnings);
-        let hits = search::rank(text, seen.iter().map(|(glimpse, _)| glimpse));
+        let seen = filtered_headers(&lanes, filter, &mut warnings);
+        let hits = search::rank(text, seen.iter().map(|(header, _)| header));
         let read = hits.iter().filter_map(|hit| {
-            let found = in_full(&seen[hit.index].1)?;
+            let found = read_full_entry(&seen[hit.index].1)?;
             Some(Match { score: hit.score, found })
         });
-        Ok(Noted { value: read.take(limit).collect(), warnings })
+        Ok(WithWarnings { value: read.take(limit).collect(), warnings })
     }
 
     /// Part of what [`search`](Self::search) would give without a limit, and how many there are in all. Only the
@@ -130,14 +133,14 @@ impl<D: Disk> Journal<D> {
         filter: &Filter,
         offset: usize,
         limit: usize,
-    ) -> Answer<(Vec<Found>, usize)> {
-        let shelves = self.shelves()?;
+    ) -> JournalResult<(Vec<FoundEntry>, usize)> {
+        let lanes = self.read_all_lanes()?;
         let mut warnings = Vec::new();
-        let seen = glance(&shelves, filter, &mut warnings);
-        let hits = search::rank(text, seen.iter().map(|(glimpse, _)| glimpse));
+        let seen = filtered_headers(&lanes, filter, &mut warnings);
+        let hits = search::rank(text, seen.iter().map(|(header, _)| header));
         let part = hits.iter().skip(offset).take(limit);
-        let found = part.filter_map(|hit| in_full(&seen[hit.index].1)).collect();
-        Ok(Noted { value: (found, hits.len()), warnings })
+        let found = part.filter_map(|hit| read_full_entry(&seen[hit.index].1)).collect();
+        Ok(WithWarnings { value: (found, hits.len()), warnings })
     }
 
     /// Past entries like this one, falsified ones first, none of those in `shown`.
@@ -146,73 +149,73 @@ impl<D: Disk> Journal<D> {
         entry: &Entry,
         shown: &[String],
         limit: usize,
-    ) -> Answer<Vec<Entry>> {
-        let shelves = self.shelves()?;
+    ) -> JournalResult<Vec<Entry>> {
+        let lanes = self.read_all_lanes()?;
         let mut warnings = Vec::new();
         let ended = Filter { active: Some(false), ..Filter::default() };
-        let seen = glance(&shelves, &ended, &mut warnings);
-        let glimpses: Vec<&EntryHeader<'_>> = seen.iter().map(|(glimpse, _)| glimpse).collect();
-        let alike = search::alike(entry, &glimpses, shown, limit);
-        let read = alike.iter().filter_map(|place| in_full(&seen[*place].1));
-        Ok(Noted { value: read.map(|found| found.entry).collect(), warnings })
+        let seen = filtered_headers(&lanes, &ended, &mut warnings);
+        let headers: Vec<&EntryHeader<'_>> = seen.iter().map(|(header, _)| header).collect();
+        let alike = search::similar_places(entry, &headers, shown, limit);
+        let read = alike.iter().filter_map(|place| read_full_entry(&seen[*place].1));
+        Ok(WithWarnings { value: read.map(|found| found.entry).collect(), warnings })
     }
 
-    fn shelves(&self) -> Result<Vec<Shelf>, JournalError> {
-        let mut shelves = vec![self.shelf(None)?];
+    fn read_all_lanes(&self) -> Result<Vec<LaneFiles>, JournalError> {
+        let mut lanes = vec![self.read_lane_files(None)?];
         for lane in self.lanes()? {
-            shelves.push(self.shelf(Some(lane))?);
+            lanes.push(self.read_lane_files(Some(lane))?);
         }
-        Ok(shelves)
+        Ok(lanes)
     }
 
-    fn shelf(&self, lane: Option<String>) -> Result<Shelf, JournalError> {
+    fn read_lane_files(&self, lane: Option<String>) -> Result<LaneFiles, JournalError> {
         let root = &self.store.root;
         let dir = lane.as_ref().map_or_else(|| root.clone(), |lane| root.join(LANES).join(lane));
         let mut files = Vec::new();
-        let mut take = |place: Place, path: PathBuf| -> Result<(), JournalError> {
+        let mut take = |place: EntryPlace, path: PathBuf| -> Result<(), JournalError> {
             if let Some(bytes) = self.store.read(&path)? {
                 files.push((place, path, bytes));
             }
             Ok(())
         };
         // Entries move from here to there; read in this order, none is missed while it moves.
-        take(Place::Active, dir.join(CURRENT))?;
-        take(Place::Session, dir.join(ENTRIES))?;
+        take(EntryPlace::Active, dir.join(CURRENT))?;
+        take(EntryPlace::Session, dir.join(ENTRIES))?;
         for path in archive_files(&self.store, &dir)?.into_iter().rev() {
-            take(Place::Archive(path.clone()), path)?;
+            take(EntryPlace::Archive(path.clone()), path)?;
         }
         files.reverse();
-        Ok(Shelf { lane, files, annotations: self.annotations_in(&dir)? })
+        Ok(LaneFiles { lane, files, annotations: self.annotations_in(&dir)? })
     }
 }
 
-/// Everything on the shelves that can be read, in the order of resolution, each id once per lane.
-fn walk<'a, T: Regarded>(
-    shelves: &'a [Shelf],
+/// All readable entries of the files, in the order of resolution, each id once per lane.
+fn read_entries<'a, T: SearchableEntry>(
+    lanes: &'a [LaneFiles],
     read: impl Fn(&'a [u8]) -> serde_json::Result<T>,
     warnings: &mut Vec<Warning>,
-) -> Vec<(T, Spot<'a>)> {
+) -> Vec<(T, EntryLocation<'a>)> {
     let mut all = Vec::new();
-    for shelf in shelves {
+    for lane_files in lanes {
         let mut seen: HashSet<String> = HashSet::new();
-        let mut keep = |read: T, spot: Spot<'a>| {
+        let mut keep = |read: T, location: EntryLocation<'a>| {
             if seen.insert(read.facts().id.to_owned()) {
-                all.push((read, spot));
+                all.push((read, location));
             }
         };
-        for (place, path, bytes) in &shelf.files {
-            let spot = |bytes| Spot { shelf, place, bytes };
-            if *place == Place::Active {
+        for (place, path, bytes) in &lane_files.files {
+            let location = |bytes| EntryLocation { lane_files, place, bytes };
+            if *place == EntryPlace::Active {
                 // The next change sets an unreadable file aside.
                 if let Ok(entry) = read(bytes) {
-                    keep(entry, spot(bytes));
+                    keep(entry, location(bytes));
                 }
                 continue;
             }
             let mut unreadable = Vec::new();
             for line in decode::lines(bytes) {
                 match read(line.bytes) {
-                    Ok(entry) => keep(entry, spot(line.bytes)),
+                    Ok(entry) => keep(entry, location(line.bytes)),
                     Err(_) => unreadable.push(line.number),
                 }
             }
@@ -225,14 +228,18 @@ fn walk<'a, T: Regarded>(
     all
 }
 
-/// The entries that a filter wants, at a glance, in the order of the files.
-fn glance<'a>(shelves: &'a [Shelf], filter: &Filter, warnings: &mut Vec<Warning>) -> Vec<Seen<'a>> {
-    let mut seen = walk(shelves, EntryHeader::of_bytes, warnings);
-    seen.retain_mut(|(glimpse, spot)| {
-        spot.shelf.annotations.fold_into_glimpse(glimpse);
-        filter.admits(&glimpse.facts(), spot.lane(), spot.is_active())
+/// The headers of the entries that match a filter, in the order of the files.
+fn filtered_headers<'a>(
+    lanes: &'a [LaneFiles],
+    filter: &Filter,
+    warnings: &mut Vec<Warning>,
+) -> Vec<LocatedHeader<'a>> {
+    let mut seen = read_entries(lanes, EntryHeader::of_bytes, warnings);
+    seen.retain_mut(|(header, location)| {
+        location.lane_files.annotations.apply_to_header(header);
+        filter.admits(&header.facts(), location.lane(), location.is_active())
     });
-    // Glimpses are large: they are moved only where the newest so many are wanted.
+    // Headers are large: they are sorted only where the filter has a limit.
     if let Some(limit) = filter.limit {
         newest_first(&mut seen);
         seen.truncate(limit);
@@ -240,16 +247,16 @@ fn glance<'a>(shelves: &'a [Shelf], filter: &Filter, warnings: &mut Vec<Warning>
     seen
 }
 
-fn newest_first(seen: &mut [Seen<'_>]) {
-    seen.sort_by_cached_key(|(glimpse, _)| {
-        let facts = glimpse.facts();
+fn newest_first(seen: &mut [LocatedHeader<'_>]) {
+    seen.sort_by_cached_key(|(header, _)| {
+        let facts = header.facts();
         Reverse((facts.created_at, facts.id.to_owned()))
     });
 }
 
-/// The entry of a glimpse; `None` where its evidence, which a glimpse passes over, is damaged.
-fn in_full(spot: &Spot<'_>) -> Option<Found> {
-    let mut entry = decode::record::<Entry>(spot.bytes).ok()?;
-    spot.shelf.annotations.fold(&mut entry);
-    Some(spot.found(entry))
+/// The whole entry at a location; `None` if its evidence, which the header does not include, is damaged.
+fn read_full_entry(location: &EntryLocation<'_>) -> Option<FoundEntry> {
+    let mut entry = decode::record::<Entry>(location.bytes).ok()?;
+    location.lane_files.annotations.apply_to_entry(&mut entry);
+    Some(location.found(entry))
 }

@@ -5,7 +5,7 @@
 //! deleted. This module knows nothing of the state table.
 
 mod lines;
-mod settle;
+mod recovery;
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -154,7 +154,7 @@ impl<D: Disk> Locked<'_, D> {
         let disk = &self.store.disk;
         let temp = self.temp_beside(path);
         match disk.write_new(&temp, bytes, durability) {
-            // Whoever wrote it is gone: the lock is ours.
+            // This process holds the lock, so the writer of this file has ended.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                 disk.remove(&temp).at("remove", &temp)?;
                 disk.write_new(&temp, bytes, durability)
@@ -186,7 +186,7 @@ impl<D: Disk> Locked<'_, D> {
         self.store.disk.remove(path).at("remove", path)
     }
 
-    /// Makes the folders themselves durable, once per session: whoever made them may have died
+    /// Makes the folders themselves durable, once per session: the process that made them may have died
     /// before that.
     pub(crate) fn sync_folders_above(&self) -> Result<(), JournalError> {
         let root = &self.store.root;

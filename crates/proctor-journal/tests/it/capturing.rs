@@ -7,7 +7,7 @@ use proctor_journal::{
     Change, ConfidenceTier, Counts, Draft, JournalError, OutcomeStatus, Refusal, UtcTime,
 };
 
-use crate::support::{Desk, draft, refusal};
+use crate::support::{TestJournal, draft, refusal};
 
 fn expect(text: &str) -> Expectation {
     text.parse().unwrap()
@@ -265,26 +265,34 @@ fn numbers_of_a_runs_own_events_come_first() {
     assert_eq!(of(recorded(false, 130, 1)).0, CapturedOutcome::Inconclusive, "Ctrl-C");
 }
 
-fn before(desk: &Desk) -> UtcTime {
-    desk.now().now
+fn before(fixture: &TestJournal) -> UtcTime {
+    fixture.now().now
 }
 
 #[test]
 fn gold_needs_an_expectation_older_than_the_run() {
-    let desk = Desk::new();
-    desk.create("goal");
-    let (stated, started) = (before(&desk), before(&desk));
-    let done =
-        desk.journal.capture(Some((expect("pass"), stated)), &run(0, PASSED), started, &desk.now());
+    let fixture = TestJournal::new();
+    fixture.create("goal");
+    let (stated, started) = (before(&fixture), before(&fixture));
+    let done = fixture.journal.capture(
+        Some((expect("pass"), stated)),
+        &run(0, PASSED),
+        started,
+        &fixture.now(),
+    );
     let captured = done.unwrap().value;
     assert_eq!(captured.entry.confidence_tier, Some(ConfidenceTier::Gold));
     assert_eq!(captured.entry.status(), Some(OutcomeStatus::Confirmed));
-    assert_eq!(desk.current(), None);
+    assert_eq!(fixture.current(), None);
     // Said only after the run had started.
-    desk.create("second");
-    let (started, stated) = (before(&desk), before(&desk));
-    let done =
-        desk.journal.capture(Some((expect("pass"), stated)), &run(1, FAILED), started, &desk.now());
+    fixture.create("second");
+    let (started, stated) = (before(&fixture), before(&fixture));
+    let done = fixture.journal.capture(
+        Some((expect("pass"), stated)),
+        &run(1, FAILED),
+        started,
+        &fixture.now(),
+    );
     let captured = done.unwrap().value;
     assert_eq!(captured.entry.confidence_tier, Some(ConfidenceTier::Silver));
     assert!(!captured.entry.outcome.unwrap().auto_captured);
@@ -293,26 +301,31 @@ fn gold_needs_an_expectation_older_than_the_run() {
 
 #[test]
 fn gold_needs_an_iteration_older_than_the_run() {
-    let desk = Desk::new();
-    desk.create("goal");
-    let (stated, started) = (before(&desk), before(&desk));
+    let fixture = TestJournal::new();
+    fixture.create("goal");
+    let (stated, started) = (before(&fixture), before(&fixture));
     let change = Change { hypothesis: Some("hindsight".into()), ..Change::default() };
-    desk.journal.update(change, &desk.now()).unwrap();
-    let done =
-        desk.journal.capture(Some((expect("fail"), stated)), &run(1, FAILED), started, &desk.now());
+    fixture.journal.update(change, &fixture.now()).unwrap();
+    let done = fixture.journal.capture(
+        Some((expect("fail"), stated)),
+        &run(1, FAILED),
+        started,
+        &fixture.now(),
+    );
     assert_eq!(done.unwrap().value.entry.confidence_tier, Some(ConfidenceTier::Silver));
 }
 
 #[test]
 fn evidence_is_complete_and_stored_with_the_line() {
-    let desk = Desk::new();
-    desk.create("goal");
-    let (stated, started) = (before(&desk), before(&desk));
+    let fixture = TestJournal::new();
+    fixture.create("goal");
+    let (stated, started) = (before(&fixture), before(&fixture));
     let long = format!("{}\n{FAILED}", "x".repeat(50_000));
-    desk.journal
-        .capture(Some((expect("pass"), stated)), &run(1, &long), started, &desk.now())
+    fixture
+        .journal
+        .capture(Some((expect("pass"), stated)), &run(1, &long), started, &fixture.now())
         .unwrap();
-    let entry = &desk.journal.session_entries().unwrap().value[0];
+    let entry = &fixture.journal.session_entries().unwrap().value[0];
     let evidence = &entry.evidence[0];
     assert_eq!(evidence.argv, ["pytest", "-q"]);
     assert_eq!(
@@ -330,62 +343,68 @@ fn evidence_is_complete_and_stored_with_the_line() {
 
 #[test]
 fn an_inconclusive_run_leaves_the_entry_active_with_the_evidence() {
-    let desk = Desk::new();
-    desk.create("goal");
-    let (stated, started) = (before(&desk), before(&desk));
+    let fixture = TestJournal::new();
+    fixture.create("goal");
+    let (stated, started) = (before(&fixture), before(&fixture));
     let none = run(5, "no tests ran in 0.01s");
-    let done = desk.journal.capture(Some((expect("pass"), stated)), &none, started, &desk.now());
+    let done =
+        fixture.journal.capture(Some((expect("pass"), stated)), &none, started, &fixture.now());
     let captured = done.unwrap().value;
     assert_eq!(captured.judgement.verdict, CapturedOutcome::Inconclusive);
-    let current = desk.current().unwrap();
+    let current = fixture.current().unwrap();
     assert_eq!(current.evidence.len(), 1);
     assert_eq!(current.outcome, None);
     // The next run decides, and both pieces of evidence are kept.
-    let started = before(&desk);
-    desk.journal
-        .capture(Some((expect("pass"), stated)), &run(0, PASSED), started, &desk.now())
+    let started = before(&fixture);
+    fixture
+        .journal
+        .capture(Some((expect("pass"), stated)), &run(0, PASSED), started, &fixture.now())
         .unwrap();
-    assert_eq!(desk.journal.session_entries().unwrap().value[0].evidence.len(), 2);
+    assert_eq!(fixture.journal.session_entries().unwrap().value[0].evidence.len(), 2);
 }
 
 #[test]
 fn the_entrys_own_expectation_is_used_when_none_is_given() {
-    let desk = Desk::new();
+    let fixture = TestJournal::new();
     let stated = Draft { expectation: Some(expect("exit:1")), ..draft("goal") };
-    desk.journal.create(stated, &desk.now()).unwrap();
-    let started = before(&desk);
-    let captured = desk.journal.capture(None, &run(1, FAILED), started, &desk.now()).unwrap().value;
+    fixture.journal.create(stated, &fixture.now()).unwrap();
+    let started = before(&fixture);
+    let captured =
+        fixture.journal.capture(None, &run(1, FAILED), started, &fixture.now()).unwrap().value;
     assert_eq!(captured.entry.confidence_tier, Some(ConfidenceTier::Gold));
-    desk.create("second");
-    let error = desk.journal.capture(None, &run(1, FAILED), started, &desk.now()).unwrap_err();
+    fixture.create("second");
+    let error =
+        fixture.journal.capture(None, &run(1, FAILED), started, &fixture.now()).unwrap_err();
     assert!(matches!(error, JournalError::NoExpectation { .. }));
     // A new prediction voids what was said about the old one.
     let say = Change { expectation: Some(expect("pass")), ..Change::default() };
-    assert!(desk.journal.update(say, &desk.now()).unwrap().value.expectation.is_some());
+    assert!(fixture.journal.update(say, &fixture.now()).unwrap().value.expectation.is_some());
     let other = Change { prediction: Some("other".into()), ..Change::default() };
-    assert!(desk.journal.update(other, &desk.now()).unwrap().value.expectation.is_none());
+    assert!(fixture.journal.update(other, &fixture.now()).unwrap().value.expectation.is_none());
 }
 
 #[test]
 fn a_run_resolves_neither_an_orphan_nor_nothing() {
-    let desk = Desk::new();
-    let (stated, started) = (before(&desk), before(&desk));
+    let fixture = TestJournal::new();
+    let (stated, started) = (before(&fixture), before(&fixture));
     let try_it = || {
         let stated = Some((expect("pass"), stated));
-        refusal(desk.journal.capture(stated, &run(0, PASSED), started, &desk.now()).unwrap_err())
+        refusal(
+            fixture.journal.capture(stated, &run(0, PASSED), started, &fixture.now()).unwrap_err(),
+        )
     };
     assert_eq!(try_it(), Refusal::NoActive { operation: "resolve" });
-    desk.create("goal");
-    desk.start();
+    fixture.create("goal");
+    fixture.start();
     assert!(matches!(try_it(), Refusal::OrphanPending { .. }));
 }
 
 #[test]
 fn stated_confidence_belongs_to_its_iteration() {
-    let desk = Desk::new();
+    let fixture = TestJournal::new();
     let sure = Draft { confidence: Some(0.9), ..draft("goal") };
-    desk.journal.create(sure, &desk.now()).unwrap();
+    fixture.journal.create(sure, &fixture.now()).unwrap();
     let change = Change { hypothesis: Some("new".into()), ..Change::default() };
-    let entry = desk.journal.update(change, &desk.now()).unwrap().value;
+    let entry = fixture.journal.update(change, &fixture.now()).unwrap().value;
     assert_eq!((entry.confidence, entry.history[0].confidence), (None, Some(0.9)));
 }

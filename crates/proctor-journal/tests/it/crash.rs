@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proctor_journal::{Entry, Journal, Moment, OutcomeStatus};
 
 use crate::mem_disk::{MemDisk, Stop};
-use crate::model::{Ask, Model, Said, advance, ask, observed};
+use crate::model::{Model, Reply, Request, advance, ask, observed};
 use crate::support::Clock;
 
 /// Checks a state found after a crash against the states before and after the interrupted
@@ -46,7 +46,7 @@ pub(crate) fn reconcile(before: &Model, after: &Model, found: &Model) -> Model {
 pub(crate) fn check_final(disk: &MemDisk, model: &Model, moment: &Moment) {
     disk.stop_at(None, 1);
     let journal = Journal::on(disk.clone(), "/journal");
-    let model = advance(model, &Ask::End, moment);
+    let model = advance(model, &Request::End, moment);
     journal.end_session(moment).unwrap();
     assert_eq!(observed(&journal, moment).resolved, model.resolved);
     let mut lines: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -73,27 +73,27 @@ pub(crate) fn check_final(disk: &MemDisk, model: &Model, moment: &Moment) {
     assert_eq!(lines.len(), model.resolved.len());
 }
 
-fn day() -> Vec<Ask> {
+fn day() -> Vec<Request> {
     vec![
-        Ask::Create(1),
-        Ask::Update { hypothesis: Some(1), note: true },
-        Ask::Resolve(OutcomeStatus::Falsified),
-        Ask::Count,
-        Ask::Create(2),
-        Ask::Resolve(OutcomeStatus::Confirmed),
-        Ask::Annotate(0),
-        Ask::Create(3),
-        Ask::Start(Some(1)),
-        Ask::AbandonOrphan,
-        Ask::Create(4),
-        Ask::Start(None),
-        Ask::Adopt,
-        Ask::Resolve(OutcomeStatus::Confirmed),
-        Ask::Create(5),
-        Ask::End,
-        Ask::Create(6),
-        Ask::Start(Some(1)),
-        Ask::End,
+        Request::Create(1),
+        Request::Update { hypothesis: Some(1), note: true },
+        Request::Resolve(OutcomeStatus::Falsified),
+        Request::Count,
+        Request::Create(2),
+        Request::Resolve(OutcomeStatus::Confirmed),
+        Request::Annotate(0),
+        Request::Create(3),
+        Request::Start(Some(1)),
+        Request::AbandonOrphan,
+        Request::Create(4),
+        Request::Start(None),
+        Request::Adopt,
+        Request::Resolve(OutcomeStatus::Confirmed),
+        Request::Create(5),
+        Request::End,
+        Request::Create(6),
+        Request::Start(Some(1)),
+        Request::End,
     ]
 }
 
@@ -113,7 +113,7 @@ fn day_with_stop(stop_at: usize, stop: Stop, dice: u64) -> bool {
         if disk.has_stopped() {
             disk.restart(stop);
             let expected = model.expects(&next);
-            let after = if expected == Said::Done {
+            let after = if expected == Reply::Done {
                 advance(&model, &next, &moment)
             } else {
                 model.clone()
@@ -122,12 +122,12 @@ fn day_with_stop(stop_at: usize, stop: Stop, dice: u64) -> bool {
             model = reconcile(&model, &after, &observed(&journal, &moment));
             // The interrupted operation is tried again, as its caller would.
             let moment = clock.tick();
-            if ask(&journal, &model, &next, &moment).unwrap() == Said::Done {
+            if ask(&journal, &model, &next, &moment).unwrap() == Reply::Done {
                 model = advance(&model, &next, &moment);
             }
             assert_eq!(observed(&journal, &moment), model, "{next:?} tried again");
             passed = usize::MAX / 2;
-        } else if said.unwrap() == Said::Done {
+        } else if said.unwrap() == Reply::Done {
             model = advance(&model, &next, &moment);
         }
     }
@@ -158,15 +158,15 @@ fn a_line_that_was_never_synced_is_made_to_last_before_the_entry_is_cleared() {
             let clock = Clock::new();
             let journal = Journal::on(disk.clone(), "/journal");
             let model = Model::default();
-            ask(&journal, &model, &Ask::Create(1), &clock.tick()).unwrap();
+            ask(&journal, &model, &Request::Create(1), &clock.tick()).unwrap();
             disk.stop_at(Some(stop_at), dice);
             let _stopped =
-                ask(&journal, &model, &Ask::Resolve(OutcomeStatus::Confirmed), &clock.tick());
+                ask(&journal, &model, &Request::Resolve(OutcomeStatus::Confirmed), &clock.tick());
             disk.restart(Stop::Process);
             let _settled = ask(
                 &journal,
                 &model,
-                &Ask::Update { hypothesis: None, note: false },
+                &Request::Update { hypothesis: None, note: false },
                 &clock.tick(),
             );
             disk.stop_at(Some(1), dice * 31);

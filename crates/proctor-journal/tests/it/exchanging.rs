@@ -1,31 +1,31 @@
 //! Export and import.
 
-use proctor_journal::exchange::{Imported, export};
+use proctor_journal::exchange::{ImportResult, export};
 use proctor_journal::{Annotation, Filter, JournalError, OutcomeStatus};
 
-use crate::support::Desk;
+use crate::support::TestJournal;
 
-fn filled() -> Desk {
-    let desk = Desk::new();
-    desk.start();
-    desk.create("one");
-    let id = desk.resolve(OutcomeStatus::Falsified).id;
+fn filled() -> TestJournal {
+    let fixture = TestJournal::new();
+    fixture.start();
+    fixture.create("one");
+    let id = fixture.resolve(OutcomeStatus::Falsified).id;
     let surprise = Annotation { surprise: Some("s".into()), ..Annotation::default() };
-    desk.journal.annotate(&id, surprise, &desk.now()).unwrap();
-    desk.start();
-    desk.create("two");
-    desk.resolve(OutcomeStatus::Confirmed);
-    desk.create("three, active");
-    desk
+    fixture.journal.annotate(&id, surprise, &fixture.now()).unwrap();
+    fixture.start();
+    fixture.create("two");
+    fixture.resolve(OutcomeStatus::Confirmed);
+    fixture.create("three, active");
+    fixture
 }
 
-fn exported(desk: &Desk) -> String {
-    let all = desk.journal.list(&Filter::default()).unwrap().value;
-    export(&all, &desk.now()).unwrap()
+fn exported(fixture: &TestJournal) -> String {
+    let all = fixture.journal.list(&Filter::default()).unwrap().value;
+    export(&all, &fixture.now()).unwrap()
 }
 
-fn import(desk: &Desk, text: &str) -> Imported {
-    desk.journal.import(text.as_bytes(), &desk.now()).unwrap().value
+fn import(fixture: &TestJournal, text: &str) -> ImportResult {
+    fixture.journal.import(text.as_bytes(), &fixture.now()).unwrap().value
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn importing_twice_is_importing_once() {
     let text = exported(&source);
     assert!(text.starts_with("{\"proctor_journal_export\":1,"));
     assert_eq!(text.lines().count(), 4);
-    let target = Desk::new();
+    let target = TestJournal::new();
     let first = import(&target, &text);
     assert_eq!((first.added.len(), first.active.len(), first.unreadable.len()), (2, 1, 0));
     let before = target.archived();
@@ -42,8 +42,8 @@ fn importing_twice_is_importing_once() {
     assert_eq!((second.added.len(), second.known.len(), second.conflicting.len()), (0, 2, 0));
     assert_eq!(target.archived(), before);
     let ended = Filter { active: Some(false), ..Filter::default() };
-    let entries = |desk: &Desk| -> Vec<_> {
-        let listed = desk.journal.list(&ended).unwrap().value;
+    let entries = |fixture: &TestJournal| -> Vec<_> {
+        let listed = fixture.journal.list(&ended).unwrap().value;
         listed.into_iter().map(|found| found.entry).collect()
     };
     assert_eq!(entries(&target), entries(&source), "annotations included");
@@ -52,9 +52,9 @@ fn importing_twice_is_importing_once() {
 
 #[test]
 fn importing_into_its_own_journal_changes_nothing() {
-    let desk = filled();
-    let text = exported(&desk);
-    let report = import(&desk, &text);
+    let fixture = filled();
+    let text = exported(&fixture);
+    let report = import(&fixture, &text);
     assert_eq!((report.added.len(), report.known.len(), report.conflicting.len()), (0, 2, 0));
 }
 
@@ -62,7 +62,7 @@ fn importing_into_its_own_journal_changes_nothing() {
 fn what_is_there_is_never_overwritten() {
     let source = filled();
     let text = exported(&source);
-    let target = Desk::new();
+    let target = TestJournal::new();
     import(&target, &text);
     let before = target.archived();
     let report = import(&target, &text.replace("\"seen\"", "\"something else\""));
@@ -73,7 +73,7 @@ fn what_is_there_is_never_overwritten() {
 #[test]
 fn files_of_a_journal_are_taken_as_they_are() {
     let source = filled();
-    let target = Desk::new();
+    let target = TestJournal::new();
     let lines = source.read("session_entries.jsonl");
     let report = import(&target, &format!("{lines}garbage\n{{\"a\":1}}\n"));
     assert_eq!((report.added.len(), report.unreadable), (1, vec![2, 3]));
@@ -89,7 +89,7 @@ fn files_of_a_journal_are_taken_as_they_are() {
 fn an_import_survives_a_torn_archive() {
     let source = filled();
     let text = exported(&source);
-    let target = Desk::new();
+    let target = TestJournal::new();
     import(&target, &text);
     let name = format!("archive/{}", target.names("archive")[0]);
     let whole = target.read(&name);
@@ -101,7 +101,8 @@ fn an_import_survives_a_torn_archive() {
 
 #[test]
 fn a_newer_export_is_refused() {
-    let desk = Desk::new();
-    let error = desk.journal.import(b"{\"proctor_journal_export\":2}\n", &desk.now()).unwrap_err();
+    let fixture = TestJournal::new();
+    let error =
+        fixture.journal.import(b"{\"proctor_journal_export\":2}\n", &fixture.now()).unwrap_err();
     assert!(matches!(error, JournalError::NewerExport { found: 2, .. }));
 }

@@ -1,17 +1,17 @@
 //! Hooks: the host's shapes in and out, and an answer whatever happens.
 
 use proctor_journal::disk::LockWait;
-use proctor_journal::hook::{Options, Reply};
+use proctor_journal::hook::{HookReply, Options};
 use proctor_journal::{Draft, Journal, OutcomeStatus};
 use serde_json::{Value, json};
 
-use crate::support::{Desk, draft};
+use crate::support::{TestJournal, draft};
 
-fn send(desk: &Desk, input: &Value) -> Reply {
-    desk.journal.hook(input.to_string().as_bytes(), Options { frequency: 3 }, &desk.now())
+fn send(fixture: &TestJournal, input: &Value) -> HookReply {
+    fixture.journal.hook(input.to_string().as_bytes(), Options { frequency: 3 }, &fixture.now())
 }
 
-fn context(reply: &Reply, event: &str) -> Option<String> {
+fn context(reply: &HookReply, event: &str) -> Option<String> {
     let answer: Value = serde_json::from_str(&reply.stdout).unwrap();
     let special = answer.get("hookSpecificOutput")?;
     assert_eq!(special["hookEventName"], event);
@@ -37,106 +37,106 @@ fn bash(name: &str, command: &str, more: &Value) -> Value {
 
 #[test]
 fn session_start_uses_the_hosts_id_and_tells_of_an_orphan() {
-    let desk = Desk::new();
-    let reply = send(&desk, &event("SessionStart", "host-1"));
+    let fixture = TestJournal::new();
+    let reply = send(&fixture, &event("SessionStart", "host-1"));
     assert_eq!(reply.stdout, "{}");
-    assert_eq!(desk.journal.session_id().unwrap().as_deref(), Some("host-1"));
-    let entry = desk.create("goal");
-    let again = send(&desk, &event("SessionStart", "host-1"));
+    assert_eq!(fixture.journal.session_id().unwrap().as_deref(), Some("host-1"));
+    let entry = fixture.create("goal");
+    let again = send(&fixture, &event("SessionStart", "host-1"));
     assert!(context(&again, "SessionStart").unwrap().contains("is active"), "a resumption");
-    let other = send(&desk, &event("SessionStart", "host-2"));
+    let other = send(&fixture, &event("SessionStart", "host-2"));
     let text = context(&other, "SessionStart").unwrap();
     assert!(text.contains(&entry.id) && text.contains("Adopt it"), "{text}");
 }
 
 #[test]
 fn session_end_ends_only_its_own_session() {
-    let desk = Desk::new();
-    desk.start_as("host-1");
-    desk.create("goal");
-    send(&desk, &event("SessionEnd", "someone-else"));
-    assert!(desk.current().is_some());
-    let reply = send(&desk, &event("SessionEnd", "host-1"));
+    let fixture = TestJournal::new();
+    fixture.start_as("host-1");
+    fixture.create("goal");
+    send(&fixture, &event("SessionEnd", "someone-else"));
+    assert!(fixture.current().is_some());
+    let reply = send(&fixture, &event("SessionEnd", "host-1"));
     assert_eq!(reply.stdout, "{}");
-    assert_eq!(desk.journal.session_id().unwrap(), None);
-    assert!(desk.archived().contains("session ended"));
+    assert_eq!(fixture.journal.session_id().unwrap(), None);
+    assert!(fixture.archived().contains("session ended"));
 }
 
 #[test]
 fn every_third_tool_checks_in_once() {
-    let desk = Desk::new();
-    desk.start_as("host-1");
+    let fixture = TestJournal::new();
+    fixture.start_as("host-1");
     let tool = bash("PreToolUse", "ls", &json!({}));
     for _ in 0..5 {
-        assert_eq!(send(&desk, &tool).stdout, "{}", "no entry, no check-in");
+        assert_eq!(send(&fixture, &tool).stdout, "{}", "no entry, no check-in");
     }
-    let entry = desk.create("goal");
-    let text = context(&send(&desk, &tool), "PreToolUse").unwrap();
+    let entry = fixture.create("goal");
+    let text = context(&send(&fixture, &tool), "PreToolUse").unwrap();
     assert!(text.contains("check-in after 6 tool calls") && text.contains(&entry.id), "{text}");
     let said: Vec<bool> =
-        (0..6).map(|_| context(&send(&desk, &tool), "PreToolUse").is_some()).collect();
+        (0..6).map(|_| context(&send(&fixture, &tool), "PreToolUse").is_some()).collect();
     assert_eq!(said, [false, false, true, false, false, true]);
 }
 
 #[test]
 fn failing_tests_reach_the_entry_though_the_host_uses_another_event() {
-    let desk = Desk::new();
-    desk.start_as("host-1");
+    let fixture = TestJournal::new();
+    fixture.start_as("host-1");
     let stated = Draft { expectation: Some("fail".parse().unwrap()), ..draft("goal") };
-    desk.journal.create(stated, &desk.now()).unwrap();
+    fixture.journal.create(stated, &fixture.now()).unwrap();
     let failed = json!({ "error": "Exit code 1\n=== 3 failed, 42 passed in 1.2s ===", "is_interrupt": false });
-    let reply = send(&desk, &bash("PostToolUseFailure", "pytest -x", &failed));
+    let reply = send(&fixture, &bash("PostToolUseFailure", "pytest -x", &failed));
     let text = context(&reply, "PostToolUseFailure").unwrap();
     assert!(text.contains("42 passed, 3 failed") && text.contains("confirmed"), "{text}");
-    let entry = desk.current().unwrap();
+    let entry = fixture.current().unwrap();
     assert_eq!(entry.evidence.len(), 1, "attached, not resolved");
     assert_eq!(entry.evidence[0].exit, Some(1));
 }
 
 #[test]
 fn passing_tests_are_attached_and_a_resolution_is_suggested() {
-    let desk = Desk::new();
-    desk.start_as("host-1");
-    desk.create("goal");
+    let fixture = TestJournal::new();
+    fixture.start_as("host-1");
+    fixture.create("goal");
     let response = json!({ "tool_response": { "stdout": "5 passed in 0.1s", "stderr": "", "interrupted": false } });
-    let reply = send(&desk, &bash("PostToolUse", "python -m pytest", &response));
+    let reply = send(&fixture, &bash("PostToolUse", "python -m pytest", &response));
     let text = context(&reply, "PostToolUse").unwrap();
     assert!(text.contains("If that decides your prediction, resolve the entry."), "{text}");
-    assert_eq!(desk.current().unwrap().evidence[0].exit, Some(0));
+    assert_eq!(fixture.current().unwrap().evidence[0].exit, Some(0));
 }
 
 #[test]
 fn other_tools_other_commands_and_no_entry_are_passed_over() {
-    let desk = Desk::new();
-    desk.start_as("host-1");
+    let fixture = TestJournal::new();
+    fixture.start_as("host-1");
     let response = json!({ "tool_response": { "stdout": "5 passed in 0.1s" } });
-    assert_eq!(send(&desk, &bash("PostToolUse", "pytest", &response)).stdout, "{}", "no entry");
-    desk.create("goal");
-    let before = desk.current();
-    assert_eq!(send(&desk, &bash("PostToolUse", "ls", &response)).stdout, "{}");
+    assert_eq!(send(&fixture, &bash("PostToolUse", "pytest", &response)).stdout, "{}", "no entry");
+    fixture.create("goal");
+    let before = fixture.current();
+    assert_eq!(send(&fixture, &bash("PostToolUse", "ls", &response)).stdout, "{}");
     let mut edit = event("PostToolUse", "host-1");
     edit["tool_name"] = json!("Edit");
-    assert_eq!(send(&desk, &edit).stdout, "{}");
-    assert_eq!(send(&desk, &event("Stop", "host-1")).stdout, "{}");
-    assert_eq!(desk.current(), before);
+    assert_eq!(send(&fixture, &edit).stdout, "{}");
+    assert_eq!(send(&fixture, &event("Stop", "host-1")).stdout, "{}");
+    assert_eq!(fixture.current(), before);
 }
 
 #[test]
 fn an_interrupted_command_decides_nothing() {
-    let desk = Desk::new();
-    desk.start_as("host-1");
+    let fixture = TestJournal::new();
+    fixture.start_as("host-1");
     let stated = Draft { expectation: Some("pass".parse().unwrap()), ..draft("goal") };
-    desk.journal.create(stated, &desk.now()).unwrap();
+    fixture.journal.create(stated, &fixture.now()).unwrap();
     let failed = json!({ "error": "3 failed in 1.2s", "is_interrupt": true });
-    let reply = send(&desk, &bash("PostToolUseFailure", "pytest", &failed));
+    let reply = send(&fixture, &bash("PostToolUseFailure", "pytest", &failed));
     assert!(context(&reply, "PostToolUseFailure").unwrap().contains("decides nothing"));
 }
 
 #[test]
 fn nonsense_gets_a_valid_answer_and_a_line_in_the_log() {
-    let desk = Desk::new();
+    let fixture = TestJournal::new();
     for nonsense in ["", "not json", "[1", "\u{0}"] {
-        let reply = desk.journal.hook(nonsense.as_bytes(), Options::default(), &desk.now());
+        let reply = fixture.journal.hook(nonsense.as_bytes(), Options::default(), &fixture.now());
         assert_eq!(reply.stdout, "{}");
         assert_eq!(reply.log.len(), 1);
     }
@@ -147,9 +147,9 @@ fn nonsense_gets_a_valid_answer_and_a_line_in_the_log() {
         json!({"hook_event_name": 3}),
         json!({"hook_event_name": "New"}),
     ] {
-        assert_eq!(send(&desk, &odd).stdout, "{}", "{odd}");
+        assert_eq!(send(&fixture, &odd).stdout, "{}", "{odd}");
     }
-    let bad = send(&desk, &event("SessionStart", "../../x"));
+    let bad = send(&fixture, &event("SessionStart", "../../x"));
     assert_eq!(bad.stdout, "{}");
     assert!(
         bad.log[0].starts_with("SessionStart: `../../x` cannot be a session id"),
@@ -159,30 +159,30 @@ fn nonsense_gets_a_valid_answer_and_a_line_in_the_log() {
 }
 
 #[test]
-fn a_busy_or_broken_journal_holds_up_nobody() {
-    let desk = Desk::new();
-    desk.start_as("host-1");
-    let lock = std::fs::OpenOptions::new().append(true).open(desk.path(".lock")).unwrap();
+fn a_busy_or_broken_journal_does_not_block_the_hook() {
+    let fixture = TestJournal::new();
+    fixture.start_as("host-1");
+    let lock = std::fs::OpenOptions::new().append(true).open(fixture.path(".lock")).unwrap();
     lock.lock().unwrap();
-    let hurried = Journal::at(desk.dir()).lock_wait(LockWait::Milliseconds(5));
+    let hurried = Journal::at(fixture.dir()).lock_wait(LockWait::Milliseconds(5));
     let tool = bash("PreToolUse", "ls", &json!({})).to_string();
-    let reply = hurried.hook(tool.as_bytes(), Options::default(), &desk.now());
+    let reply = hurried.hook(tool.as_bytes(), Options::default(), &fixture.now());
     assert_eq!(reply.stdout, "{}");
     assert!(reply.log[0].contains("is held by another process"), "{:?}", reply.log);
     drop(lock);
-    desk.write(".format", "9");
-    let reply = hurried.hook(tool.as_bytes(), Options::default(), &desk.now());
+    fixture.write(".format", "9");
+    let reply = hurried.hook(tool.as_bytes(), Options::default(), &fixture.now());
     assert_eq!((reply.stdout.as_str(), reply.log.len()), ("{}", 1));
 }
 
 #[test]
 fn a_session_through_hooks_alone_keeps_its_entries() {
-    let desk = Desk::new();
-    send(&desk, &event("SessionStart", "host-1"));
-    desk.create("one");
-    desk.resolve(OutcomeStatus::Confirmed);
-    send(&desk, &event("SessionEnd", "host-1"));
-    send(&desk, &event("SessionStart", "host-1"));
-    assert_eq!(desk.journal.session_entries().unwrap().value.len(), 1);
-    assert_eq!(desk.names("archive"), ["20251203_host-1.jsonl"]);
+    let fixture = TestJournal::new();
+    send(&fixture, &event("SessionStart", "host-1"));
+    fixture.create("one");
+    fixture.resolve(OutcomeStatus::Confirmed);
+    send(&fixture, &event("SessionEnd", "host-1"));
+    send(&fixture, &event("SessionStart", "host-1"));
+    assert_eq!(fixture.journal.session_entries().unwrap().value.len(), 1);
+    assert_eq!(fixture.names("archive"), ["20251203_host-1.jsonl"]);
 }

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use proctor_journal::{Change, Lesson, OutcomeStatus, Resolution, RootCause, Strategy};
 
-use crate::support::{Desk, SEED_SESSION};
+use crate::support::{SEED_SESSION, TestJournal};
 
 /// The active entry as the specification prints it.
 const SEED_CURRENT: &str = r#"{
@@ -130,17 +130,17 @@ fn python(program: &str, arguments: &[&str]) -> String {
 
 #[test]
 fn the_specifications_own_examples_are_read() {
-    let desk = Desk::new();
-    desk.write(".session_id", SEED_SESSION);
-    desk.write("current_ghap.json", SEED_CURRENT);
-    desk.write("session_entries.jsonl", format!("{SEED_LINE}\n"));
-    let current = desk.current().unwrap();
+    let fixture = TestJournal::new();
+    fixture.write(".session_id", SEED_SESSION);
+    fixture.write("current_ghap.json", SEED_CURRENT);
+    fixture.write("session_entries.jsonl", format!("{SEED_LINE}\n"));
+    let current = fixture.current().unwrap();
     assert_eq!((current.id.as_str(), current.iteration_count), ("ghap_20251203_143022_a1b2c3", 2));
     assert_eq!(current.history[0].hypothesis, "Timing issue with cache expiry");
-    let entries = desk.journal.session_entries().unwrap().value;
+    let entries = fixture.journal.session_entries().unwrap().value;
     assert_eq!(entries[0].status(), Some(OutcomeStatus::Confirmed));
-    desk.end();
-    let archive = desk.read(&format!("archive/20251203_{SEED_SESSION}.jsonl"));
+    fixture.end();
+    let archive = fixture.read(&format!("archive/20251203_{SEED_SESSION}.jsonl"));
     assert!(archive.starts_with(SEED_LINE), "moved byte for byte");
     assert_eq!(archive.lines().count(), 2);
 }
@@ -157,9 +157,9 @@ fn an_entry_of_the_specification_is_written_back_as_it_was() {
 
 #[test]
 fn a_fresh_entry_has_the_specifications_key_set_and_order() {
-    let desk = Desk::new();
-    desk.create("goal");
-    let text = desk.read("current_ghap.json");
+    let fixture = TestJournal::new();
+    fixture.create("goal");
+    let text = fixture.read("current_ghap.json");
     let keys: Vec<&str> =
         text.lines().filter_map(|line| line.strip_prefix("  \"")?.split('"').next()).collect();
     assert_eq!(
@@ -183,9 +183,9 @@ fn a_fresh_entry_has_the_specifications_key_set_and_order() {
 
 #[test]
 fn python_reads_what_we_write() {
-    let desk = Desk::new();
-    desk.start();
-    desk.create("Größe 😀 \u{0} \" \\ \u{2028}");
+    let fixture = TestJournal::new();
+    fixture.start();
+    fixture.create("Größe 😀 \u{0} \" \\ \u{2028}");
     let change = Change {
         hypothesis: Some("second".into()),
         strategy: Some(Strategy::AskUser),
@@ -193,8 +193,8 @@ fn python_reads_what_we_write() {
         confidence: Some(0.7),
         ..Change::default()
     };
-    desk.journal.update(change, &desk.now()).unwrap();
-    let current = desk.path("current_ghap.json");
+    fixture.journal.update(change, &fixture.now()).unwrap();
+    let current = fixture.path("current_ghap.json");
     assert_eq!(python(READER, &["current", current.to_str().unwrap()]), "1");
     let resolution = Resolution {
         surprise: Some("s".into()),
@@ -203,33 +203,36 @@ fn python_reads_what_we_write() {
         auto_captured: true,
         ..Resolution::new(OutcomeStatus::Falsified, "r")
     };
-    desk.journal.resolve(resolution, &desk.now()).unwrap();
-    desk.create("second");
-    desk.journal.abandon("enough", &desk.now()).unwrap();
-    let lines = desk.path("session_entries.jsonl");
+    fixture.journal.resolve(resolution, &fixture.now()).unwrap();
+    fixture.create("second");
+    fixture.journal.abandon("enough", &fixture.now()).unwrap();
+    let lines = fixture.path("session_entries.jsonl");
     assert_eq!(python(READER, &["lines", lines.to_str().unwrap()]), "2");
-    desk.end();
-    let archive = desk.path(&format!("archive/{}", desk.names("archive")[0]));
+    fixture.end();
+    let archive = fixture.path(&format!("archive/{}", fixture.names("archive")[0]));
     assert_eq!(python(READER, &["lines", archive.to_str().unwrap()]), "2");
 }
 
 #[test]
 fn we_read_what_python_writes() {
-    let desk = Desk::new();
-    python(WRITER, &[desk.dir().to_str().unwrap()]);
-    let current = desk.current().unwrap();
+    let fixture = TestJournal::new();
+    python(WRITER, &[fixture.dir().to_str().unwrap()]);
+    let current = fixture.current().unwrap();
     assert_eq!(current.goal, "Größe 😀 \u{fffd}");
     assert_eq!(current.created_at.to_string(), "2025-12-03T14:30:22.123456Z");
     assert_eq!(current.extra.get("score"), Some("0.1"));
-    assert_eq!(desk.journal.tool_count().unwrap().value, 7);
-    let entries = desk.journal.session_entries().unwrap();
+    assert_eq!(fixture.journal.tool_count().unwrap().value, 7);
+    let entries = fixture.journal.session_entries().unwrap();
     assert_eq!((entries.value.len(), entries.warnings.len()), (1, 0));
     // An archive under another date than the session's is still that session's archive.
-    desk.start_as("session_20251202_093000_def456");
-    assert_eq!(desk.journal.session_entries().unwrap().value[0].id, "old");
+    fixture.start_as("session_20251202_093000_def456");
+    assert_eq!(fixture.journal.session_entries().unwrap().value[0].id, "old");
     let change = Change { note: Some("n".into()), ..Change::default() };
-    desk.journal.adopt_orphan(&desk.now()).unwrap();
-    desk.journal.update(change, &desk.now()).unwrap();
-    assert_eq!(python(READER, &["current", desk.path("current_ghap.json").to_str().unwrap()]), "1");
-    assert!(!desk.exists(".gitignore"), "a journal that someone else filled is left as it is");
+    fixture.journal.adopt_orphan(&fixture.now()).unwrap();
+    fixture.journal.update(change, &fixture.now()).unwrap();
+    assert_eq!(
+        python(READER, &["current", fixture.path("current_ghap.json").to_str().unwrap()]),
+        "1"
+    );
+    assert!(!fixture.exists(".gitignore"), "a journal that someone else filled is left as it is");
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use proctor_journal::disk::Disk;
 use proctor_journal::{
-    Annotation, Change, Entry, Filter, Journal, JournalError, Moment, OutcomeStatus, Place,
+    Annotation, Change, Entry, EntryPlace, Filter, Journal, JournalError, Moment, OutcomeStatus,
     Resolution,
 };
 
@@ -12,7 +12,7 @@ use crate::support::{draft, refusal};
 
 /// An operation a test can ask for.
 #[derive(Clone, Debug)]
-pub(crate) enum Ask {
+pub(crate) enum Request {
     Create(u8),
     Update { hypothesis: Option<u8>, note: bool },
     Resolve(OutcomeStatus),
@@ -27,7 +27,7 @@ pub(crate) enum Ask {
 
 /// Which kind of answer came back.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Said {
+pub(crate) enum Reply {
     Done,
     Nothing,
     AlreadyActive,
@@ -66,16 +66,16 @@ impl Model {
     }
 
     /// What the table says an operation answers.
-    pub(crate) fn expects(&self, ask: &Ask) -> Said {
+    pub(crate) fn expects(&self, ask: &Request) -> Reply {
         use Situation::{A, I, N, O, X};
         match (ask, self.situation()) {
-            (Ask::Create(_), A) => Said::AlreadyActive,
-            (Ask::Create(_), O | X) => Said::OrphanActive,
-            (Ask::Update { .. } | Ask::Resolve(_), N | I) => Said::NoActive,
-            (Ask::Update { .. } | Ask::Resolve(_), O | X) => Said::OrphanPending,
-            (Ask::Adopt | Ask::AbandonOrphan, N | I | A) => Said::Nothing,
-            (Ask::Annotate(_), _) if self.resolved.is_empty() => Said::Nothing,
-            _ => Said::Done,
+            (Request::Create(_), A) => Reply::AlreadyActive,
+            (Request::Create(_), O | X) => Reply::OrphanActive,
+            (Request::Update { .. } | Request::Resolve(_), N | I) => Reply::NoActive,
+            (Request::Update { .. } | Request::Resolve(_), O | X) => Reply::OrphanPending,
+            (Request::Adopt | Request::AbandonOrphan, N | I | A) => Reply::Nothing,
+            (Request::Annotate(_), _) if self.resolved.is_empty() => Reply::Nothing,
+            _ => Reply::Done,
         }
     }
 }
@@ -88,12 +88,12 @@ pub(crate) fn external(number: u8) -> String {
 pub(crate) fn ask<D: Disk>(
     journal: &Journal<D>,
     model: &Model,
-    ask: &Ask,
+    ask: &Request,
     moment: &Moment,
-) -> Result<Said, JournalError> {
+) -> Result<Reply, JournalError> {
     let said = match ask {
-        Ask::Create(n) => journal.create(draft(&format!("goal {n}")), moment).map(drop),
-        Ask::Update { hypothesis, note } => {
+        Request::Create(n) => journal.create(draft(&format!("goal {n}")), moment).map(drop),
+        Request::Update { hypothesis, note } => {
             let change = Change {
                 hypothesis: hypothesis.map(|n| format!("hypothesis {n}")),
                 note: note.then(|| "note".to_owned()),
@@ -101,36 +101,38 @@ pub(crate) fn ask<D: Disk>(
             };
             journal.update(change, moment).map(drop)
         }
-        Ask::Resolve(status) => journal.resolve(Resolution::new(*status, "seen"), moment).map(drop),
-        Ask::Annotate(n) => {
-            let Some(id) = nth_resolved(model, *n) else { return Ok(Said::Nothing) };
+        Request::Resolve(status) => {
+            journal.resolve(Resolution::new(*status, "seen"), moment).map(drop)
+        }
+        Request::Annotate(n) => {
+            let Some(id) = nth_resolved(model, *n) else { return Ok(Reply::Nothing) };
             let annotation =
                 Annotation { surprise: Some(format!("surprise {n}")), ..Annotation::default() };
             journal.annotate(&id, annotation, moment).map(drop)
         }
-        Ask::Adopt => {
+        Request::Adopt => {
             let adopted = journal.adopt_orphan(moment)?.value;
-            return Ok(if adopted.is_some() { Said::Done } else { Said::Nothing });
+            return Ok(if adopted.is_some() { Reply::Done } else { Reply::Nothing });
         }
-        Ask::AbandonOrphan => {
+        Request::AbandonOrphan => {
             let gone = journal.abandon_orphan("given up", moment)?.value;
-            return Ok(if gone.is_some() { Said::Done } else { Said::Nothing });
+            return Ok(if gone.is_some() { Reply::Done } else { Reply::Nothing });
         }
-        Ask::Start(id) => {
+        Request::Start(id) => {
             let id = id.map(external);
             journal.start_session(id.as_deref(), moment).map(drop)
         }
-        Ask::End => journal.end_session(moment).map(drop),
-        Ask::Count => journal.increment_tool_count(moment).map(drop),
-        Ask::Reset => journal.reset_tool_count(moment),
+        Request::End => journal.end_session(moment).map(drop),
+        Request::Count => journal.increment_tool_count(moment).map(drop),
+        Request::Reset => journal.reset_tool_count(moment),
     };
     match said {
-        Ok(()) => Ok(Said::Done),
+        Ok(()) => Ok(Reply::Done),
         Err(error @ JournalError::Refused(_)) => Ok(match refusal(error) {
-            proctor_journal::Refusal::AlreadyActive { .. } => Said::AlreadyActive,
-            proctor_journal::Refusal::OrphanActive { .. } => Said::OrphanActive,
-            proctor_journal::Refusal::NoActive { .. } => Said::NoActive,
-            proctor_journal::Refusal::OrphanPending { .. } => Said::OrphanPending,
+            proctor_journal::Refusal::AlreadyActive { .. } => Reply::AlreadyActive,
+            proctor_journal::Refusal::OrphanActive { .. } => Reply::OrphanActive,
+            proctor_journal::Refusal::NoActive { .. } => Reply::NoActive,
+            proctor_journal::Refusal::OrphanPending { .. } => Reply::OrphanPending,
             other => panic!("{other}"),
         }),
         Err(error) => Err(error),
@@ -143,16 +145,16 @@ fn nth_resolved(model: &Model, n: u8) -> Option<String> {
 }
 
 /// What an operation that was done makes of the model.
-pub(crate) fn advance(model: &Model, ask: &Ask, moment: &Moment) -> Model {
+pub(crate) fn advance(model: &Model, ask: &Request, moment: &Moment) -> Model {
     let mut next = model.clone();
     match ask {
-        Ask::Create(n) => {
+        Request::Create(n) => {
             if next.session.is_none() {
                 begin(&mut next, proctor_journal::id::session_id(moment));
             }
             next.current = Some(new_entry(*n, next.session.as_ref().unwrap(), moment));
         }
-        Ask::Update { hypothesis, note } => {
+        Request::Update { hypothesis, note } => {
             let entry = next.current.as_mut().unwrap();
             let new = hypothesis.map(|n| format!("hypothesis {n}"));
             if let Some(new) = new.filter(|new| *new != entry.hypothesis) {
@@ -169,33 +171,33 @@ pub(crate) fn advance(model: &Model, ask: &Ask, moment: &Moment) -> Model {
             }
             entry.notes.extend(note.then(|| "note".to_owned()));
         }
-        Ask::Resolve(status) => finish(&mut next, *status, "seen", moment),
-        Ask::Annotate(n) => {
+        Request::Resolve(status) => finish(&mut next, *status, "seen", moment),
+        Request::Annotate(n) => {
             let id = nth_resolved(model, *n).unwrap();
             next.resolved.get_mut(&id).unwrap().surprise = Some(format!("surprise {n}"));
         }
-        Ask::Adopt => {
+        Request::Adopt => {
             if next.session.is_none() {
                 begin(&mut next, proctor_journal::id::session_id(moment));
             }
             next.current.as_mut().unwrap().session_id = next.session.clone().unwrap();
         }
-        Ask::AbandonOrphan => finish(&mut next, OutcomeStatus::Abandoned, "given up", moment),
-        Ask::Start(id) => {
+        Request::AbandonOrphan => finish(&mut next, OutcomeStatus::Abandoned, "given up", moment),
+        Request::Start(id) => {
             let id = id.map_or_else(|| proctor_journal::id::session_id(moment), external);
             if next.session.as_ref() != Some(&id) {
                 begin(&mut next, id);
             }
         }
-        Ask::End => {
+        Request::End => {
             if next.current.is_some() {
                 finish(&mut next, OutcomeStatus::Abandoned, "session ended", moment);
             }
             next.session = None;
             next.count = 0;
         }
-        Ask::Count => next.count += 1,
-        Ask::Reset => next.count = 0,
+        Request::Count => next.count += 1,
+        Request::Reset => next.count = 0,
     }
     next
 }
@@ -241,7 +243,7 @@ pub(crate) fn observed<D: Disk>(journal: &Journal<D>, moment: &Moment) -> Model 
         current: journal.current(moment).unwrap().value.map(|current| current.entry),
         resolved: listed
             .into_iter()
-            .filter(|found| found.place != Place::Active)
+            .filter(|found| found.place != EntryPlace::Active)
             .map(|found| (found.entry.id.clone(), found.entry))
             .collect(),
         count: journal.tool_count().unwrap().value,

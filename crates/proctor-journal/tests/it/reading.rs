@@ -4,36 +4,38 @@ use proctor_journal::render::Format;
 use proctor_journal::retro::{retro, stats_document};
 use proctor_journal::stats::stats;
 use proctor_journal::timeline::timeline;
-use proctor_journal::{Change, Filter, Found, Journal, JournalError, OutcomeStatus, Place};
+use proctor_journal::{
+    Change, EntryPlace, Filter, FoundEntry, Journal, JournalError, OutcomeStatus,
+};
 
-use crate::support::{Desk, draft};
+use crate::support::{TestJournal, draft};
 
-fn goals(found: &[Found]) -> Vec<&str> {
+fn goals(found: &[FoundEntry]) -> Vec<&str> {
     found.iter().map(|found| found.entry.goal.as_str()).collect()
 }
 
-fn journal_with_three(desk: &Desk) {
-    desk.start();
-    desk.create("archived");
-    desk.resolve(OutcomeStatus::Falsified);
-    desk.start();
-    desk.create("in session");
-    desk.resolve(OutcomeStatus::Confirmed);
-    desk.create("active");
+fn journal_with_three(fixture: &TestJournal) {
+    fixture.start();
+    fixture.create("archived");
+    fixture.resolve(OutcomeStatus::Falsified);
+    fixture.start();
+    fixture.create("in session");
+    fixture.resolve(OutcomeStatus::Confirmed);
+    fixture.create("active");
 }
 
 #[test]
 fn list_reads_archives_session_active_and_lanes_newest_first() {
-    let desk = Desk::new();
-    journal_with_three(&desk);
-    let lane = Journal::at(desk.dir()).lane("agent-2").unwrap();
-    lane.create(draft("in a lane"), &desk.now()).unwrap();
-    let all = desk.journal.list(&Filter::default()).unwrap().value;
+    let fixture = TestJournal::new();
+    journal_with_three(&fixture);
+    let lane = Journal::at(fixture.dir()).lane("agent-2").unwrap();
+    lane.create(draft("in a lane"), &fixture.now()).unwrap();
+    let all = fixture.journal.list(&Filter::default()).unwrap().value;
     assert_eq!(goals(&all), ["in a lane", "active", "in session", "archived"]);
     assert_eq!(all[0].lane.as_deref(), Some("agent-2"));
-    assert!(matches!(all[3].place, Place::Archive(_)));
+    assert!(matches!(all[3].place, EntryPlace::Archive(_)));
     assert_eq!(lane.list(&Filter::default()).unwrap().value, all, "the same from within a lane");
-    let only = |filter: Filter| goals(&desk.journal.list(&filter).unwrap().value).join(", ");
+    let only = |filter: Filter| goals(&fixture.journal.list(&filter).unwrap().value).join(", ");
     assert_eq!(only(Filter { active: Some(true), ..Filter::default() }), "in a lane, active");
     assert_eq!(
         only(Filter { status: Some(OutcomeStatus::Falsified), ..Filter::default() }),
@@ -50,35 +52,35 @@ fn list_reads_archives_session_active_and_lanes_newest_first() {
 
 #[test]
 fn lanes_have_one_active_entry_each() {
-    let desk = Desk::new();
-    let lane = |name: &str| Journal::at(desk.dir()).lane(name).unwrap();
-    desk.create("main");
-    lane("a").create(draft("a"), &desk.now()).unwrap();
-    lane("b").create(draft("b"), &desk.now()).unwrap();
-    assert!(lane("a").create(draft("again"), &desk.now()).is_err());
-    lane("a").abandon("x", &desk.now()).unwrap();
-    assert_eq!(desk.current().unwrap().goal, "main");
-    assert_eq!(lane("b").current(&desk.now()).unwrap().value.unwrap().entry.goal, "b");
-    assert_eq!(desk.journal.lanes().unwrap(), ["a", "b"]);
-    assert!(desk.exists("lanes/a/session_entries.jsonl"));
+    let fixture = TestJournal::new();
+    let lane = |name: &str| Journal::at(fixture.dir()).lane(name).unwrap();
+    fixture.create("main");
+    lane("a").create(draft("a"), &fixture.now()).unwrap();
+    lane("b").create(draft("b"), &fixture.now()).unwrap();
+    assert!(lane("a").create(draft("again"), &fixture.now()).is_err());
+    lane("a").abandon("x", &fixture.now()).unwrap();
+    assert_eq!(fixture.current().unwrap().goal, "main");
+    assert_eq!(lane("b").current(&fixture.now()).unwrap().value.unwrap().entry.goal, "b");
+    assert_eq!(fixture.journal.lanes().unwrap(), ["a", "b"]);
+    assert!(fixture.exists("lanes/a/session_entries.jsonl"));
 }
 
 #[test]
 fn show_takes_a_unique_part_of_an_id() {
-    let desk = Desk::new();
-    journal_with_three(&desk);
-    let id = desk.current().unwrap().id;
-    assert_eq!(desk.journal.show(&id[id.len() - 6..]).unwrap().value.entry.id, id);
-    let error = desk.journal.show("ghap_").unwrap_err();
+    let fixture = TestJournal::new();
+    journal_with_three(&fixture);
+    let id = fixture.current().unwrap().id;
+    assert_eq!(fixture.journal.show(&id[id.len() - 6..]).unwrap().value.entry.id, id);
+    let error = fixture.journal.show("ghap_").unwrap_err();
     assert!(matches!(error, JournalError::Ambiguous { count: 3, .. }), "{error}");
-    assert!(matches!(desk.journal.show("nope").unwrap_err(), JournalError::NoSuchEntry { .. }));
-    assert!(matches!(desk.journal.show("").unwrap_err(), JournalError::NoSuchEntry { .. }));
+    assert!(matches!(fixture.journal.show("nope").unwrap_err(), JournalError::NoSuchEntry { .. }));
+    assert!(matches!(fixture.journal.show("").unwrap_err(), JournalError::NoSuchEntry { .. }));
 }
 
 #[test]
 fn recall_shows_an_entry_once_per_session() {
-    let desk = Desk::new();
-    desk.start();
+    let fixture = TestJournal::new();
+    fixture.start();
     for (goal, status) in [
         ("flaky cache test", OutcomeStatus::Confirmed),
         ("flaky cache expiry", OutcomeStatus::Falsified),
@@ -86,44 +88,44 @@ fn recall_shows_an_entry_once_per_session() {
         ("cache test again", OutcomeStatus::Confirmed),
         ("write the manual", OutcomeStatus::Falsified),
     ] {
-        desk.create(goal);
-        desk.resolve(status);
+        fixture.create(goal);
+        fixture.resolve(status);
     }
-    let entry = desk.create("flaky cache test once more");
-    let recall = || desk.journal.recall(&entry, 3, &desk.now()).unwrap().value;
+    let entry = fixture.create("flaky cache test once more");
+    let recall = || fixture.journal.take_unshown_similar(&entry, 3, &fixture.now()).unwrap().value;
     let first = recall();
     assert_eq!(first.len(), 3);
     assert_eq!(first[0].goal, "flaky cache expiry", "falsified first");
     let second = recall();
     assert!(second.iter().all(|entry| !first.contains(entry)) && second.len() <= 1, "{second:?}");
     assert!(recall().is_empty());
-    desk.journal.abandon("x", &desk.now()).unwrap();
-    desk.start();
-    let entry = desk.create("flaky cache test once more");
+    fixture.journal.abandon("x", &fixture.now()).unwrap();
+    fixture.start();
+    let entry = fixture.create("flaky cache test once more");
     assert!(
-        !desk.journal.recall(&entry, 3, &desk.now()).unwrap().value.is_empty(),
+        !fixture.journal.take_unshown_similar(&entry, 3, &fixture.now()).unwrap().value.is_empty(),
         "a new session"
     );
 }
 
 #[test]
 fn empty_changes_write_nothing() {
-    let desk = Desk::new();
-    let before = desk.create("goal");
-    let stamp = std::fs::metadata(desk.path("current_ghap.json")).unwrap().modified().unwrap();
+    let fixture = TestJournal::new();
+    let before = fixture.create("goal");
+    let stamp = std::fs::metadata(fixture.path("current_ghap.json")).unwrap().modified().unwrap();
     assert!(Change::default().is_empty());
-    assert_eq!(desk.journal.update(Change::default(), &desk.now()).unwrap().value, before);
-    let after = std::fs::metadata(desk.path("current_ghap.json")).unwrap().modified().unwrap();
+    assert_eq!(fixture.journal.update(Change::default(), &fixture.now()).unwrap().value, before);
+    let after = std::fs::metadata(fixture.path("current_ghap.json")).unwrap().modified().unwrap();
     assert_eq!(stamp, after);
 }
 
 #[test]
 fn timeline_reads_like_a_day() {
-    let desk = Desk::new();
-    journal_with_three(&desk);
+    let fixture = TestJournal::new();
+    journal_with_three(&fixture);
     let change = Change { hypothesis: Some("second thought".into()), ..Change::default() };
-    desk.journal.update(change, &desk.now()).unwrap();
-    let all = desk.journal.list(&Filter::default()).unwrap().value;
+    fixture.journal.update(change, &fixture.now()).unwrap();
+    let all = fixture.journal.list(&Filter::default()).unwrap().value;
     insta::with_settings!({ filters => vec![(r"_[0-9a-f]{6}\b", "_[random]")] }, {
         insta::assert_snapshot!(timeline(&all).render(Format::Text), @r"
         Journal timeline
@@ -152,9 +154,9 @@ fn timeline_reads_like_a_day() {
 
 #[test]
 fn statistics_say_when_they_are_too_few() {
-    let desk = Desk::new();
-    journal_with_three(&desk);
-    let all = desk.journal.list(&Filter::default()).unwrap().value;
+    let fixture = TestJournal::new();
+    journal_with_three(&fixture);
+    let all = fixture.journal.list(&Filter::default()).unwrap().value;
     let numbers = stats(all.iter().map(|found| &found.entry));
     let text = stats_document(&numbers).render(Format::Text);
     assert!(text.contains("3 entries: 1 confirmed, 1 falsified, 0 abandoned, 1 active."), "{text}");
@@ -163,10 +165,10 @@ fn statistics_say_when_they_are_too_few() {
 
 #[test]
 fn pages_are_whole_and_harmless() {
-    let desk = Desk::new();
-    desk.create("<img src=x onerror=alert(1)> & \u{1b}[31m");
-    desk.resolve(OutcomeStatus::Falsified);
-    let all = desk.journal.list(&Filter::default()).unwrap().value;
+    let fixture = TestJournal::new();
+    fixture.create("<img src=x onerror=alert(1)> & \u{1b}[31m");
+    fixture.resolve(OutcomeStatus::Falsified);
+    let all = fixture.journal.list(&Filter::default()).unwrap().value;
     let entries: Vec<_> = all.iter().map(|found| &found.entry).collect();
     for document in [timeline(&all), retro("<b>week</b>", &entries)] {
         let page = document.render(Format::Html);

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::strategy::Strategy as _;
 
-use crate::support::{Desk, draft};
+use crate::support::{TestJournal, draft};
 
 const WORDS: &[&str] =
     &["cache", "Flaky", "über", "test_1", "queue", "\"quoted\"", "naïve\n", "the", "λ", "🦀 leak"];
@@ -20,7 +20,7 @@ fn text() -> impl proptest::strategy::Strategy<Value = String> {
 }
 
 #[derive(Clone, Debug)]
-struct Told {
+struct EntryPlan {
     goal: String,
     hypothesis: String,
     again: bool,
@@ -33,7 +33,7 @@ struct Told {
     kind: usize,
 }
 
-fn told() -> impl proptest::strategy::Strategy<Value = Told> {
+fn entry_plan() -> impl proptest::strategy::Strategy<Value = EntryPlan> {
     let ends = prop_oneof![
         Just(None),
         Just(Some(OutcomeStatus::Confirmed)),
@@ -45,45 +45,56 @@ fn told() -> impl proptest::strategy::Strategy<Value = Told> {
     (texts, rest, select(vec![None, None, Some("a"), Some("b")])).prop_map(|(texts, rest, lane)| {
         let ((goal, hypothesis, surprise, later), (again, confidence, end, new_session, kind)) =
             (texts, rest);
-        Told { goal, hypothesis, again, confidence, end, surprise, later, lane, new_session, kind }
+        EntryPlan {
+            goal,
+            hypothesis,
+            again,
+            confidence,
+            end,
+            surprise,
+            later,
+            lane,
+            new_session,
+            kind,
+        }
     })
 }
 
-fn write(desk: &Desk, told: &Told) {
-    let journal = Journal::at(desk.dir());
-    let journal = match told.lane {
+fn write(fixture: &TestJournal, plan: &EntryPlan) {
+    let journal = Journal::at(fixture.dir());
+    let journal = match plan.lane {
         Some(lane) => journal.lane(lane).unwrap(),
         None => journal,
     };
-    if told.new_session {
-        journal.start_session(None, &desk.now()).unwrap();
-        journal.abandon_orphan("left", &desk.now()).unwrap();
+    if plan.new_session {
+        journal.start_session(None, &fixture.now()).unwrap();
+        journal.abandon_orphan("left", &fixture.now()).unwrap();
     }
     let draft = Draft {
-        goal: told.goal.clone(),
-        hypothesis: told.hypothesis.clone(),
-        confidence: told.confidence,
-        ..Draft { domain: Domain::ALL[told.kind], strategy: Strategy::ALL[told.kind], ..draft("x") }
+        goal: plan.goal.clone(),
+        hypothesis: plan.hypothesis.clone(),
+        confidence: plan.confidence,
+        ..Draft { domain: Domain::ALL[plan.kind], strategy: Strategy::ALL[plan.kind], ..draft("x") }
     };
-    let Ok(created) = journal.create(draft, &desk.now()) else { return };
-    if told.again {
+    let Ok(created) = journal.create(draft, &fixture.now()) else { return };
+    if plan.again {
         let change = Change { hypothesis: Some("second thought".into()), ..Change::default() };
-        journal.update(change, &desk.now()).unwrap();
+        journal.update(change, &fixture.now()).unwrap();
     }
-    let Some(status) = told.end else { return };
+    let Some(status) = plan.end else { return };
     let resolution = Resolution {
-        surprise: told.surprise.clone(),
-        auto_captured: told.again,
+        surprise: plan.surprise.clone(),
+        auto_captured: plan.again,
         ..Resolution::new(status, "seen")
     };
-    journal.resolve(resolution, &desk.now()).unwrap();
-    if let Some(later) = &told.later {
+    journal.resolve(resolution, &fixture.now()).unwrap();
+    if let Some(later) = &plan.later {
         let annotation = Annotation {
             surprise: Some(later.clone()),
-            root_cause: told.again.then(|| RootCause::new("wrong-assumption", "x")),
+            root_cause: plan.again.then(|| RootCause::new("wrong-assumption", "x")),
             ..Annotation::default()
         };
-        journal.annotate(&created.value.id, annotation, &desk.now()).unwrap();
+        journal.annotate(&created.value.id, annotation, &fixture.now()).unwrap();
     }
 }
 
@@ -92,14 +103,14 @@ proptest! {
 
     #[test]
     fn a_look_comes_to_what_reading_comes_to(
-        all in proptest::collection::vec(told(), 0..12),
+        all in proptest::collection::vec(entry_plan(), 0..12),
         query in text(),
         limit in 1..5_usize,
         domain in proptest::option::of(select(Domain::ALL)),
     ) {
-        let desk = Desk::new();
+        let fixture = TestJournal::new();
         for one in &all {
-            write(&desk, one);
+            write(&fixture, one);
         }
         let filters = [
             Filter::default(),
@@ -109,17 +120,17 @@ proptest! {
             Filter { status: Some(OutcomeStatus::Falsified), limit: Some(2), ..Filter::default() },
         ];
         for filter in filters {
-            let listed = desk.journal.list(&filter).unwrap().value;
+            let listed = fixture.journal.list(&filter).unwrap().value;
             let entries: Vec<&Entry> = listed.iter().map(|found| &found.entry).collect();
-            let counted = desk.journal.stats(&filter).unwrap().value;
+            let counted = fixture.journal.stats(&filter).unwrap().value;
             prop_assert_eq!(counted, stats(entries.iter().copied()));
             let hits = search(&query, entries.iter().copied());
             let expected: Vec<_> =
                 hits.iter().take(limit).map(|hit| (hit.score, listed[hit.index].clone())).collect();
-            let found = desk.journal.search(&query, &filter, limit).unwrap().value;
+            let found = fixture.journal.search(&query, &filter, limit).unwrap().value;
             let found: Vec<_> = found.into_iter().map(|it| (it.score, it.found)).collect();
             prop_assert_eq!(found, expected);
-            let part = desk.journal.search_page(&query, &filter, 1, limit).unwrap().value;
+            let part = fixture.journal.search_page(&query, &filter, 1, limit).unwrap().value;
             let all: Vec<_> = hits.iter().map(|hit| listed[hit.index].clone()).collect();
             let expected: Vec<_> = all.iter().skip(1).take(limit).cloned().collect();
             prop_assert_eq!(part, (expected, all.len()));
@@ -129,20 +140,20 @@ proptest! {
 
 #[test]
 fn lines_that_are_no_entries_are_passed_over_and_named() {
-    let desk = Desk::new();
-    desk.create("find me");
-    desk.resolve(OutcomeStatus::Confirmed);
-    let good = desk.read("session_entries.jsonl");
+    let fixture = TestJournal::new();
+    fixture.create("find me");
+    fixture.resolve(OutcomeStatus::Confirmed);
+    let good = fixture.read("session_entries.jsonl");
     let wrong =
         good.replace("\"action\":\"adding teardown\"", "\"action\":7").replace("ghap_", "x_");
-    desk.write("session_entries.jsonl", format!("rubbish\n{good}{wrong}"));
+    fixture.write("session_entries.jsonl", format!("rubbish\n{good}{wrong}"));
     for warnings in [
-        desk.journal.search("find", &Filter::default(), 9).unwrap().warnings,
-        desk.journal.stats(&Filter::default()).unwrap().warnings,
-        desk.journal.list(&Filter::default()).unwrap().warnings,
+        fixture.journal.search("find", &Filter::default(), 9).unwrap().warnings,
+        fixture.journal.stats(&Filter::default()).unwrap().warnings,
+        fixture.journal.list(&Filter::default()).unwrap().warnings,
     ] {
         assert_eq!(warnings.len(), 1);
         assert!(warnings[0].to_string().ends_with("line 1, 3"), "{}", warnings[0]);
     }
-    assert_eq!(desk.journal.search("find", &Filter::default(), 9).unwrap().value.len(), 1);
+    assert_eq!(fixture.journal.search("find", &Filter::default(), 9).unwrap().value.len(), 1);
 }

@@ -4,26 +4,26 @@ use proctor_journal::{Journal, OutcomeStatus};
 use proptest::prelude::*;
 
 use crate::mem_disk::{MemDisk, Stop};
-use crate::model::{Ask, Model, Said, advance, ask, observed};
+use crate::model::{Model, Reply, Request, advance, ask, observed};
 use crate::support::Clock;
 
-pub(crate) fn any_ask() -> impl Strategy<Value = Ask> {
+pub(crate) fn any_ask() -> impl Strategy<Value = Request> {
     prop_oneof![
-        4 => any::<u8>().prop_map(Ask::Create),
+        4 => any::<u8>().prop_map(Request::Create),
         3 => (proptest::option::of(0..3_u8), any::<bool>())
-            .prop_map(|(hypothesis, note)| Ask::Update { hypothesis, note }),
+            .prop_map(|(hypothesis, note)| Request::Update { hypothesis, note }),
         3 => prop_oneof![
             Just(OutcomeStatus::Confirmed),
             Just(OutcomeStatus::Falsified),
             Just(OutcomeStatus::Abandoned)
-        ].prop_map(Ask::Resolve),
-        1 => any::<u8>().prop_map(Ask::Annotate),
-        1 => Just(Ask::Adopt),
-        1 => Just(Ask::AbandonOrphan),
-        2 => proptest::option::of(any::<u8>()).prop_map(Ask::Start),
-        1 => Just(Ask::End),
-        2 => Just(Ask::Count),
-        1 => Just(Ask::Reset),
+        ].prop_map(Request::Resolve),
+        1 => any::<u8>().prop_map(Request::Annotate),
+        1 => Just(Request::Adopt),
+        1 => Just(Request::AbandonOrphan),
+        2 => proptest::option::of(any::<u8>()).prop_map(Request::Start),
+        1 => Just(Request::End),
+        2 => Just(Request::Count),
+        1 => Just(Request::Reset),
     ]
 }
 
@@ -41,7 +41,7 @@ proptest! {
             let moment = clock.tick();
             let said = ask(&journal, &model, &next, &moment).unwrap();
             prop_assert_eq!(&said, &model.expects(&next), "{:?}", next);
-            if said == Said::Done {
+            if said == Reply::Done {
                 model = advance(&model, &next, &moment);
             }
             // Looking through a fresh journal: all state is in the files.
@@ -67,7 +67,7 @@ proptest! {
             let expected = model.expects(&next);
             if result.is_ok() && !disk.has_stopped() {
                 prop_assert_eq!(&result.unwrap(), &expected);
-                if expected == Said::Done {
+                if expected == Reply::Done {
                     model = advance(&model, &next, &moment);
                 }
                 disk.stop_at(None, dice);
@@ -78,7 +78,7 @@ proptest! {
             // What an operation left that was never acknowledged may be seen now and lost in a
             // later power cut; that is no loss, so the two kinds of stop are kept apart.
             disk.flush();
-            let after = if expected == Said::Done { advance(&model, &next, &moment) } else { model.clone() };
+            let after = if expected == Reply::Done { advance(&model, &next, &moment) } else { model.clone() };
             let moment = clock.tick();
             model = crate::crash::reconcile(&model, &after, &observed(&journal, &moment));
         }

@@ -1,13 +1,13 @@
-//! Many processes on one journal: exact counts, and nobody resolves another's entry.
+//! Many processes on one journal: counts are exact, and no process resolves the entry of another.
 //!
-//! The children are this test binary again, told by their environment what to do.
+//! The children are this test binary again; their environment names their role.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use jiff::Timestamp;
-use proctor_journal::{Change, Filter, Journal, Moment, OutcomeStatus, Place, Resolution};
+use proctor_journal::{Change, EntryPlace, Filter, Journal, Moment, OutcomeStatus, Resolution};
 
 use crate::support::draft;
 
@@ -77,7 +77,7 @@ fn mine(number: u64) -> Resolution {
     Resolution::new(OutcomeStatus::Confirmed, format!("agent-{number}"))
 }
 
-/// Creates until it has had its turn often enough; whoever created also resolves.
+/// Creates and resolves entries until it has made enough of them.
 fn in_one_lane(journal: &Journal, number: u64, moments: &mut Moments) {
     let mut turns = 0;
     while turns < 15 {
@@ -173,7 +173,7 @@ fn killed_processes_lose_nothing_they_had_acknowledged() {
     }
     for id in &resolved {
         let found = all.iter().find(|found| found.entry.id == *id).unwrap();
-        assert_ne!(found.place, Place::Active, "{id}");
+        assert_ne!(found.place, EntryPlace::Active, "{id}");
     }
     assert!(resolved.len() >= 8);
 }

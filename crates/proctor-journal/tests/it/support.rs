@@ -13,7 +13,7 @@ use proctor_journal::{
 pub(crate) const SEED_SESSION: &str = "session_20251203_140000_x7y8z9";
 
 /// A sealed journal.
-pub(crate) struct Desk {
+pub(crate) struct TestJournal {
     pub(crate) journal: Journal,
     clock: Clock,
     dir: PathBuf,
@@ -50,7 +50,7 @@ impl Clock {
     }
 }
 
-impl Desk {
+impl TestJournal {
     pub(crate) fn new() -> Self {
         let temp = tempfile::tempdir().unwrap();
         let dir = temp.path().join("project/.claude/journal");
@@ -149,7 +149,7 @@ pub(crate) fn refusal(error: JournalError) -> Refusal {
     }
 }
 
-/// Whether an entry of a corpus belongs to the half that nobody looks at while changing the readers: the highest bit of
+/// Whether an entry of a corpus belongs to the half that is not looked at while the readers are changed: the highest bit of
 /// the FNV-1a hash of its name.
 pub(crate) fn is_held_out(name: &str) -> bool {
     let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {

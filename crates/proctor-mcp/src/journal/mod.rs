@@ -8,7 +8,7 @@ mod write;
 
 use serde::Deserialize;
 
-pub(crate) use refusal::refused;
+pub(crate) use refusal::journal_error;
 
 use crate::table::Tool;
 use proctor_tools::schema;

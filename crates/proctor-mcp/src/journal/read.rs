@@ -8,8 +8,8 @@ use proctor_journal::{Domain, Filter, OutcomeStatus, Strategy, UtcTime};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::view::{EntrySummary, EntryView, said};
-use super::{LaneParams, domains, outcomes, refused, strategies};
+use super::view::{EntrySummary, EntryView, warning_texts};
+use super::{LaneParams, domains, journal_error, outcomes, strategies};
 use crate::engine::Engine;
 use crate::error::ToolError;
 use crate::table::{Group, Hints, Tool, ToolDeclaration};
@@ -20,7 +20,7 @@ pub(super) fn tools() -> Vec<Tool> {
         name,
         title,
         group: Group::Journal,
-        hints: Hints::LOOKS,
+        hints: Hints::READS,
         description,
     };
     vec![
@@ -66,11 +66,11 @@ struct CurrentAnswer {
 
 fn current(engine: &Engine, given: LaneParams) -> Result<CurrentAnswer, ToolError> {
     let journal = engine.journal(given.lane.as_deref())?;
-    let current = journal.current(&engine.moment()).map_err(refused)?;
-    let session = journal.session_id().map_err(refused)?;
+    let current = journal.current(&engine.moment()).map_err(journal_error)?;
+    let session = journal.session_id().map_err(journal_error)?;
     let orphan = current.value.as_ref().is_some_and(|current| current.orphan);
     let entry = current.value.map(|current| EntryView::new(&current.entry, journal.lane_name()));
-    Ok(CurrentAnswer { entry, orphan, session, warnings: said(&current.warnings) })
+    Ok(CurrentAnswer { entry, orphan, session, warnings: warning_texts(&current.warnings) })
 }
 
 /// Which entries.
@@ -137,9 +137,9 @@ fn search(engine: &Engine, given: SearchParams) -> Result<SearchAnswer, ToolErro
     // A lane is a filter here: everybody may learn from everybody.
     let journal = engine.journal(None)?;
     if let Some(id) = &given.id {
-        let found = journal.show(id).map_err(refused)?;
+        let found = journal.show(id).map_err(journal_error)?;
         let entry = EntryView::new(&found.value.entry, found.value.lane.as_deref());
-        let warnings = said(&found.warnings);
+        let warnings = warning_texts(&found.warnings);
         return Ok(SearchAnswer {
             entries: Vec::new(),
             entry: Some(entry),
@@ -164,7 +164,7 @@ fn search(engine: &Engine, given: SearchParams) -> Result<SearchAnswer, ToolErro
         Some(words) => journal.search_page(words, &filter, start, limit),
         None => journal.page(&filter, start, limit),
     };
-    let page = page.map_err(refused)?;
+    let page = page.map_err(journal_error)?;
     let (found, total) = page.value;
     let end = start.saturating_add(limit);
     let next = (end < total).then(|| end.to_string());
@@ -173,7 +173,7 @@ fn search(engine: &Engine, given: SearchParams) -> Result<SearchAnswer, ToolErro
         entry: None,
         total: total as u64,
         next,
-        warnings: said(&page.warnings),
+        warnings: warning_texts(&page.warnings),
     })
 }
 
@@ -295,7 +295,7 @@ fn stats(engine: &Engine, given: StatsParams) -> Result<StatsAnswer, ToolError> 
         since: given.since.map(|text| time(&text, engine)).transpose()?,
         ..Filter::default()
     };
-    let stats = engine.journal(None)?.stats(&filter).map_err(refused)?.value;
+    let stats = engine.journal(None)?.stats(&filter).map_err(journal_error)?.value;
     let named = |groups: &BTreeMap<&'static str, Counted>| {
         groups.iter().map(|(name, group)| ((*name).to_owned(), group.into())).collect()
     };

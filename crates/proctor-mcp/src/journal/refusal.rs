@@ -1,11 +1,11 @@
-//! The journal's refusals with the way out, in the words of these tools.
+//! Errors of the journal as errors of tools, with hints that name the tools.
 
 use proctor_journal::{JournalError, Refusal};
 
 use crate::error::{ToolError, kind};
 
-/// A refusal as a tool tells it.
-pub(crate) fn refused(error: JournalError) -> ToolError {
+/// An error of the journal as an error of a tool, with hints.
+pub(crate) fn journal_error(error: JournalError) -> ToolError {
     let kind = match &error {
         JournalError::Io { .. } | JournalError::Corrupted { .. } => kind::IO,
         JournalError::Busy { .. } => kind::BUSY,

@@ -4,8 +4,8 @@ use proctor_journal::{CHECK_IN, Journal};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::refused;
-use super::view::{EntryChange, EntrySummary, EntryView, said};
+use super::journal_error;
+use super::view::{EntryChange, EntrySummary, EntryView, warning_texts};
 use crate::engine::Engine;
 use crate::error::{ToolError, kind};
 use crate::table::{Group, Hints, Tool, ToolDeclaration};
@@ -16,7 +16,7 @@ pub(super) fn tools() -> Vec<Tool> {
         name,
         title,
         group: Group::Journal,
-        hints: Hints::ENDS,
+        hints: Hints::REMOVES,
         description,
     };
     vec![
@@ -82,7 +82,7 @@ fn orphan(engine: &Engine, given: OrphanParams) -> Result<OrphanAnswer, ToolErro
     let moment = engine.moment();
     let done = match (given.action, given.reason) {
         (OrphanAction::Show, _) => {
-            let orphan = journal.orphan(&moment).map_err(refused)?.value;
+            let orphan = journal.orphan(&moment).map_err(journal_error)?.value;
             let orphan = orphan.map(|entry| EntryView::new(&entry, journal.lane_name()));
             return Ok(OrphanAnswer { found: orphan.is_some(), orphan, entry: None });
         }
@@ -94,7 +94,7 @@ fn orphan(engine: &Engine, given: OrphanParams) -> Result<OrphanAnswer, ToolErro
             return Err(ToolError::invalid("reason: say in a sentence why it is given up"));
         }
     };
-    let done = done.map_err(refused)?;
+    let done = done.map_err(journal_error)?;
     match done.value {
         Some(entry) => {
             let entry = EntryChange::new(&entry, journal.lane_name(), &done.warnings);
@@ -184,22 +184,22 @@ fn session(engine: &Engine, given: SessionParams) -> Result<SessionAnswer, ToolE
         SessionAction::End => end(engine, &journal, given.id.as_deref()),
         SessionAction::Entries => entries(&journal, &given),
         SessionAction::Id => {
-            Ok(SessionAnswer { session: journal.session_id().map_err(refused)?, ..open() })
+            Ok(SessionAnswer { session: journal.session_id().map_err(journal_error)?, ..open() })
         }
         SessionAction::Count => {
-            let counted = journal.increment_tool_count(&engine.moment()).map_err(refused)?;
-            let warnings = said(&counted.warnings);
+            let counted = journal.increment_tool_count(&engine.moment()).map_err(journal_error)?;
+            let warnings = warning_texts(&counted.warnings);
             Ok(SessionAnswer { count: Some(counted.value), warnings, ..open() })
         }
         SessionAction::CheckIn => {
             let every = given.every.unwrap_or(CHECK_IN);
-            let due = journal.should_check_in(every, &engine.moment()).map_err(refused)?;
-            let count = journal.tool_count().map_err(refused)?.value;
-            let warnings = said(&due.warnings);
+            let due = journal.should_check_in(every, &engine.moment()).map_err(journal_error)?;
+            let count = journal.tool_count().map_err(journal_error)?.value;
+            let warnings = warning_texts(&due.warnings);
             Ok(SessionAnswer { due: Some(due.value), count: Some(count), warnings, ..open() })
         }
         SessionAction::Reset => {
-            journal.reset_tool_count(&engine.moment()).map_err(refused)?;
+            journal.reset_tool_count(&engine.moment()).map_err(journal_error)?;
             Ok(SessionAnswer { count: Some(0), ..open() })
         }
     }
@@ -211,12 +211,12 @@ fn open() -> SessionAnswer {
 
 fn start(engine: &Engine, journal: &Journal, id: Option<&str>) -> Result<SessionAnswer, ToolError> {
     let id = id.or(engine.host_session());
-    let started = journal.start_session(id, &engine.moment()).map_err(refused)?;
-    let orphan = journal.orphan(&engine.moment()).map_err(refused)?.value;
+    let started = journal.start_session(id, &engine.moment()).map_err(journal_error)?;
+    let orphan = journal.orphan(&engine.moment()).map_err(journal_error)?.value;
     Ok(SessionAnswer {
         session: Some(started.value),
         orphan: orphan.map(|entry| entry.id),
-        warnings: said(&started.warnings),
+        warnings: warning_texts(&started.warnings),
         ..open()
     })
 }
@@ -224,10 +224,10 @@ fn start(engine: &Engine, journal: &Journal, id: Option<&str>) -> Result<Session
 fn end(engine: &Engine, journal: &Journal, id: Option<&str>) -> Result<SessionAnswer, ToolError> {
     let moment = engine.moment();
     let ended = match id {
-        Some(id) => journal.end_session_named(id, &moment).map_err(refused)?,
-        None => journal.end_session(&moment).map_err(refused)?.map(Some),
+        Some(id) => journal.end_session_if_named(id, &moment).map_err(journal_error)?,
+        None => journal.end_session(&moment).map_err(journal_error)?.map(Some),
     };
-    let warnings = said(&ended.warnings);
+    let warnings = warning_texts(&ended.warnings);
     match ended.value {
         Some(entries) => {
             Ok(SessionAnswer { archived: Some(entries.len() as u64), warnings, ..open() })
@@ -241,14 +241,14 @@ fn end(engine: &Engine, journal: &Journal, id: Option<&str>) -> Result<SessionAn
 }
 
 fn entries(journal: &Journal, given: &SessionParams) -> Result<SessionAnswer, ToolError> {
-    let listed = journal.session_entries().map_err(refused)?;
+    let listed = journal.session_entries().map_err(journal_error)?;
     let page = page(&listed.value, given.cursor.as_deref(), given.limit)?;
     let lane = journal.lane_name();
     Ok(SessionAnswer {
-        session: journal.session_id().map_err(refused)?,
+        session: journal.session_id().map_err(journal_error)?,
         entries: Some(page.items.iter().map(|entry| EntrySummary::new(entry, lane)).collect()),
         next: page.next,
-        warnings: said(&listed.warnings),
+        warnings: warning_texts(&listed.warnings),
         ..open()
     })
 }

@@ -1,6 +1,6 @@
 //! Entries as tools answer them: short by default, in full where one is asked for.
 
-use proctor_journal::{ConfidenceTier, Entry, Evidence, Found, Warning};
+use proctor_journal::{ConfidenceTier, Entry, Evidence, FoundEntry, Warning};
 use proctor_text::truncate;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -45,7 +45,7 @@ impl EntryChange {
             session: entry.session_id.clone(),
             lane: lane.map(ToOwned::to_owned),
             needs_annotation: entry.needs_annotation(),
-            warnings: said(warnings),
+            warnings: warning_texts(warnings),
         }
     }
 
@@ -102,7 +102,7 @@ impl EntrySummary {
         }
     }
 
-    pub(super) fn found(found: &Found) -> Self {
+    pub(super) fn found(found: &FoundEntry) -> Self {
         Self::new(&found.entry, found.lane.as_deref())
     }
 }
@@ -182,7 +182,7 @@ struct EarlierIteration {
 /// What a command really did.
 #[derive(Debug, Serialize, JsonSchema)]
 struct EvidenceView {
-    /// `confirmed`, `falsified`, `inconclusive` or `seen`.
+    /// `confirmed`, `falsified`, `inconclusive` or `evidence_view`.
     verdict: String,
     /// The command.
     command: String,
@@ -223,12 +223,12 @@ impl EntryView {
                     prediction: truncate(&earlier.prediction, SHORT),
                 })
                 .collect(),
-            evidence: newest(&entry.evidence).map(seen).collect(),
+            evidence: newest(&entry.evidence).map(evidence_view).collect(),
         }
     }
 }
 
-fn seen(evidence: &Evidence) -> EvidenceView {
+fn evidence_view(evidence: &Evidence) -> EvidenceView {
     EvidenceView {
         verdict: evidence.verdict.clone().unwrap_or_else(|| "seen".to_owned()),
         command: truncate(&evidence.argv.join(" "), SHORT),
@@ -248,7 +248,7 @@ fn tier(entry: &Entry) -> Option<String> {
     entry.confidence_tier.map(ConfidenceTier::as_str).map(ToOwned::to_owned)
 }
 
-/// Remarks in words.
-pub(super) fn said(warnings: &[Warning]) -> Vec<String> {
+/// The texts of warnings.
+pub(super) fn warning_texts(warnings: &[Warning]) -> Vec<String> {
     warnings.iter().map(ToString::to_string).collect()
 }

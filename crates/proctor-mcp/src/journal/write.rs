@@ -2,14 +2,14 @@
 
 use proctor_journal::capture::Expectation;
 use proctor_journal::{
-    Answer, Change, Domain, Draft, Entry, Journal, Lesson, OutcomeStatus, Resolution, RootCause,
-    Strategy,
+    Change, Domain, Draft, Entry, Journal, JournalResult, Lesson, OutcomeStatus, Resolution,
+    RootCause, Strategy,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::view::{EntryChange, EntrySummary};
-use super::{domains, outcomes, refused, strategies};
+use super::{domains, journal_error, outcomes, strategies};
 use crate::engine::Engine;
 use crate::error::ToolError;
 use crate::table::{Group, Hints, Tool, ToolDeclaration};
@@ -45,7 +45,7 @@ pub(super) fn tools() -> Vec<Tool> {
         declare(
             "ghap_resolve",
             "Say how the active entry ended",
-            Hints::ENDS,
+            Hints::REMOVES,
             "End the active entry with what really happened: `confirmed` if the prediction came true, `falsified` if it did not. \
              When falsified, also say what was surprising, the root cause and the lesson; that is what later entries learn from.",
         )
@@ -53,7 +53,7 @@ pub(super) fn tools() -> Vec<Tool> {
         declare(
             "ghap_abandon",
             "Give the active entry up",
-            Hints::ENDS,
+            Hints::REMOVES,
             "Give the active entry up without an outcome, for example because the goal changed. Use ghap_resolve when there is an outcome.",
         )
         .with_blocking_handler(abandon),
@@ -111,10 +111,10 @@ fn create(engine: &Engine, given: CreateParams) -> Result<CreateAnswer, ToolErro
     refuse_blank(draft.blank_field())?;
     let journal = engine.journal(given.lane.as_deref())?;
     join_host_session(engine, &journal)?;
-    let created = journal.create(draft, &engine.moment()).map_err(refused)?;
+    let created = journal.create(draft, &engine.moment()).map_err(journal_error)?;
     let mut entry = EntryChange::new(&created.value, journal.lane_name(), &created.warnings);
     // The entry is made; that nothing can be recalled must not look as if it were not.
-    let similar = match journal.recall(&created.value, SIMILAR, &engine.moment()) {
+    let similar = match journal.take_unshown_similar(&created.value, SIMILAR, &engine.moment()) {
         Ok(similar) => similar.value,
         Err(error) => {
             entry.warn(format!("similar entries cannot be looked up: {error}"));
@@ -127,11 +127,13 @@ fn create(engine: &Engine, given: CreateParams) -> Result<CreateAnswer, ToolErro
 
 /// The first entry of an agent's session belongs to the session that its host names.
 fn join_host_session(engine: &Engine, journal: &Journal) -> Result<(), ToolError> {
-    if journal.session_id().map_err(refused)?.is_some() {
+    if journal.session_id().map_err(journal_error)?.is_some() {
         return Ok(());
     }
     match engine.host_session() {
-        Some(id) => journal.start_session(Some(id), &engine.moment()).map(drop).map_err(refused),
+        Some(id) => {
+            journal.start_session(Some(id), &engine.moment()).map(drop).map_err(journal_error)
+        }
         None => Ok(()),
     }
 }
@@ -258,8 +260,8 @@ fn abandon(engine: &Engine, given: AbandonParams) -> Result<EntryChange, ToolErr
     answer(journal.abandon(given.reason, &engine.moment()), &journal)
 }
 
-fn answer(done: Answer<Entry>, journal: &Journal) -> Result<EntryChange, ToolError> {
-    let done = done.map_err(refused)?;
+fn answer(done: JournalResult<Entry>, journal: &Journal) -> Result<EntryChange, ToolError> {
+    let done = done.map_err(journal_error)?;
     Ok(EntryChange::new(&done.value, journal.lane_name(), &done.warnings))
 }
 

@@ -4,9 +4,9 @@ use tokio::io::{AsyncReadExt as _, duplex};
 use super::*;
 
 fn answer_to(line: &str) -> Option<Value> {
-    match understand(line.as_bytes()) {
-        Understood::Refused(answer) => Some(serde_json::from_slice(&answer).unwrap()),
-        Understood::Message(_) | Understood::Nothing => None,
+    match parse_line(line.as_bytes()) {
+        ParsedLine::Refused(answer) => Some(serde_json::from_slice(&answer).unwrap()),
+        ParsedLine::Message(_) | ParsedLine::Nothing => None,
     }
 }
 
@@ -47,7 +47,7 @@ fn notifications_and_answers_are_never_answered() {
 }
 
 proptest! {
-    /// Two servers that hear each other fall silent after one answer.
+    /// Two servers connected to each other stop after one reply.
     #[test]
     fn an_answer_is_never_answered(line in ".{0,40}") {
         if let Some(answer) = answer_to(&line) {
@@ -58,8 +58,8 @@ proptest! {
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
-/// What is answered to this input, and how many messages get through.
-async fn heard(input: Vec<u8>) -> (Vec<Value>, usize) {
+/// The replies to this input, and the number of messages that pass.
+async fn replies_to(input: Vec<u8>) -> (Vec<Value>, usize) {
     let (mut ours, theirs) = duplex(1 << 16);
     let (mut answers, output) = duplex(1 << 20);
     let feeding = tokio::spawn(async move { ours.write_all(&input).await.unwrap() });
@@ -78,9 +78,9 @@ async fn heard(input: Vec<u8>) -> (Vec<Value>, usize) {
 
 #[tokio::test]
 async fn a_line_that_is_too_long_is_refused_once_and_the_next_one_is_heard() {
-    let long = vec![b'x'; LONGEST + (1 << 16)];
+    let long = vec![b'x'; MAX_LINE_BYTES + (1 << 16)];
     let input = [&long[..], b"\n", PING.as_bytes(), b"\n", PING.as_bytes()].concat();
-    let (answers, messages) = heard(input).await;
+    let (answers, messages) = replies_to(input).await;
     assert_eq!((answers.len(), messages), (1, 2), "{answers:?}");
     assert_eq!(answers[0]["error"]["code"], INVALID_REQUEST);
 }

@@ -21,7 +21,7 @@ pub(super) fn tools() -> Vec<Tool> {
         name: "run_compare",
         title: "Judge a run against another",
         group: Group::Runs,
-        hints: Hints::LOOKS,
+        hints: Hints::READS,
         description: "Judge a run (`after`) against an earlier one or a blessed baseline (`before`): which examples regressed or improved beyond chance, and which may have. \
              A deterministic example that goes from pass to fail is a regression at once; others are tested. Regressions come first; examples without a change are only counted. \
              `gate` is what `proctor compare --gate` decides, and why.",
@@ -129,12 +129,12 @@ impl ExampleChangeView {
         Self {
             id: change.id.clone(),
             title: truncate(&change.title, 300),
-            verdict: word(change.verdict),
+            verdict: serialized_name(change.verdict),
             why: change.why.clone(),
             before: change.status_before.clone(),
             after: change.status_after.clone(),
-            passed_before: share(&change.before),
-            passed_after: share(&change.after),
+            passed_before: rate_text(&change.before),
+            passed_after: rate_text(&change.after),
             moved_from: change.moved_from.as_ref().map(|file| truncate(file, 300)),
             repeats_to_tell: change.repeats_to_tell,
         }
@@ -166,10 +166,10 @@ impl SuiteChangeView {
         Self {
             worse: suite.worse,
             better: suite.better,
-            p_worse: short(suite.p_worse),
-            p_better: short(suite.p_better),
-            points: suite.change.map(|change| short(change.estimate * 100.0)),
-            possible_drop: comparison.possible_drop().map(|drop| short(drop * 100.0)),
+            p_worse: rounded(suite.p_worse),
+            p_better: rounded(suite.p_better),
+            points: suite.change.map(|change| rounded(change.estimate * 100.0)),
+            possible_drop: comparison.possible_drop().map(|drop| rounded(drop * 100.0)),
         }
     }
 }
@@ -221,11 +221,11 @@ impl CriterionView {
     fn new(change: &CriterionChange) -> Self {
         Self {
             name: truncate(&change.name, 200),
-            verdict: word(change.verdict),
-            passed_before: share(&change.before),
-            passed_after: share(&change.after),
-            score_before: change.score_before.map(short),
-            score_after: change.score_after.map(short),
+            verdict: serialized_name(change.verdict),
+            passed_before: rate_text(&change.before),
+            passed_after: rate_text(&change.after),
+            score_before: change.score_before.map(rounded),
+            score_after: change.score_after.map(rounded),
         }
     }
 }
@@ -243,23 +243,23 @@ struct UsageView {
 
 impl UsageView {
     fn new(change: &UsageChange) -> Self {
-        Self { ratio: change.ratio.map(short), clear: change.clear }
+        Self { ratio: change.ratio.map(rounded), clear: change.clear }
     }
 }
 
-/// A rate is never told without the number it rests on.
-fn share(tally: &Tally) -> String {
+/// A rate with the counts it is computed from.
+fn rate_text(tally: &Tally) -> String {
     format!("{}/{}", tally.passed, tally.attempts)
 }
 
-fn short(number: f64) -> f64 {
+fn rounded(number: f64) -> f64 {
     (number * 10_000.0).round() / 10_000.0
 }
 
 /// How many gaps and criteria come.
 const MAX_LISTED: usize = 10;
 
-fn word(verdict: impl Serialize) -> String {
+fn serialized_name(verdict: impl Serialize) -> String {
     let value = serde_json::to_value(verdict).unwrap_or_default();
     value.as_str().unwrap_or_default().to_owned()
 }
@@ -273,11 +273,14 @@ fn compare(engine: &Engine, given: CompareParams) -> Result<CompareAnswer, ToolE
         })?,
         None => Rules::default(),
     };
-    let judged = engine.sides().compare(&engine.store(), before, after, &rules).map_err(refused)?;
+    let judged = engine
+        .comparisons()
+        .compare(&engine.store(), before, after, &rules)
+        .map_err(comparison_error)?;
     answer(&judged, &given)
 }
 
-fn refused(error: SideError) -> ToolError {
+fn comparison_error(error: SideError) -> ToolError {
     match error {
         SideError::Name(error) => run_names::to_tool_error(error),
         SideError::Baseline(error @ BaselineError::Unknown { .. }) => {
@@ -316,7 +319,7 @@ fn answer(judged: &Judged, given: &CompareParams) -> Result<CompareAnswer, ToolE
     let told = |change: &&ExampleChange| given.all || change.verdict != Assessment::NoChangeSeen;
     let mut counts = BTreeMap::new();
     for change in &comparison.examples {
-        *counts.entry(word(change.verdict)).or_default() += 1;
+        *counts.entry(serialized_name(change.verdict)).or_default() += 1;
     }
     let changed = comparison.examples.iter().filter(told);
     let page = page(changed, given.cursor.as_deref(), given.limit)?;
@@ -327,11 +330,11 @@ fn answer(judged: &Judged, given: &CompareParams) -> Result<CompareAnswer, ToolE
     Ok(CompareAnswer {
         before: name(&judged.before, &comparison.before.label),
         after: name(&judged.after, &comparison.after.label),
-        verdict: word(comparison.verdict),
-        gate: word(comparison.gate.decision),
+        verdict: serialized_name(comparison.verdict),
+        gate: serialized_name(comparison.gate.decision),
         gate_reasons: comparison.gate.reasons.clone(),
         counts,
-        suite: word(comparison.suite.verdict),
+        suite: serialized_name(comparison.suite.verdict),
         suite_test: SuiteChangeView::new(comparison),
         examples: page.items.into_iter().map(ExampleChangeView::new).collect(),
         gaps: comparison.gaps.len() as u64,

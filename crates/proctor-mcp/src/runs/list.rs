@@ -37,7 +37,7 @@ pub(super) fn tools() -> Vec<Tool> {
         name: "list_examples",
         title: "List the examples of this project",
         group: Group::Runs,
-        hints: Hints { open_world: true, ..Hints::LOOKS },
+        hints: Hints { open_world: true, ..Hints::READS },
         description: "List the examples that a run would run, with their stable ids, descriptions, places and tags. Nothing is run, but the project is loaded. \
              Narrow it with the same parameters as run_start. If loading takes too long the error says `not_ready`: call again with the same parameters.",
     };
@@ -177,12 +177,12 @@ type Outcome = Result<Arc<Vec<PrintedExample>>, ToolError>;
 /// A listing: nothing while it is under way, then when it was done and what came of it.
 type Listing = watch::Receiver<Option<(Instant, Outcome)>>;
 
-/// What was asked for, and whether its first page was given already.
-type Asked = (bool, Vec<String>);
+/// Whether the first page was returned already, and the arguments of `proctor list`.
+type ListingKey = (bool, Vec<String>);
 
 /// Listings under way or just done, by what was asked for.
 #[derive(Debug, Default)]
-pub(crate) struct Listings(Mutex<HashMap<Asked, Listing>>);
+pub(crate) struct Listings(Mutex<HashMap<ListingKey, Listing>>);
 
 impl Listings {
     /// The listing under way for these arguments, or the one that is being paged through, else a new one.
@@ -205,9 +205,9 @@ impl Listings {
         receiver
     }
 
-    /// A first page is given once: the next question looks at the project as it is then. While there is more, it is kept for a
-    /// little, so that paging does not load the project again and again.
-    fn answered(&self, arguments: &[String], listing: Listing, more: bool) {
+    /// Drops a listing after its last page, so that the next call loads the project again. While there are more pages it is kept for
+    /// a short time, so that paging does not load the project for each page.
+    fn finish_page(&self, arguments: &[String], listing: Listing, more: bool) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.remove(&(false, arguments.to_vec()));
         if more {
@@ -250,7 +250,7 @@ async fn list(
     let lost = || Err(ToolError::io("the listing failed: a background task ended early"));
     let told = outcome.unwrap_or_else(lost).and_then(|all| page_of(&all));
     let more = told.as_ref().is_ok_and(|listed| listed.next.is_some());
-    engine.listings().answered(&arguments, listing, more);
+    engine.listings().finish_page(&arguments, listing, more);
     told
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use proctor_text::truncate;
-use proctor_workspace::beneath::RelPath;
+use proctor_workspace::contained_path::RelPath;
 
 use crate::error::ToolError;
 

@@ -61,7 +61,7 @@ impl ResultIndex {
                 Growth::More => {}
             }
         }
-        self.workspaces.read_on(&self.reader)
+        self.workspaces.fold_new_evaluations(&self.reader)
     }
 
     /// The run in outline.
@@ -144,7 +144,7 @@ impl ResultIndex {
 
 impl Workspaces {
     /// Folds the evaluations that were recorded since the last call. A run without workspace examples has none to fold.
-    fn read_on(&mut self, reader: &RecordingReader) -> Result<(), ToolError> {
+    fn fold_new_evaluations(&mut self, reader: &RecordingReader) -> Result<(), ToolError> {
         let is_workspace = |example: &Example| example.suite.as_deref() == Some(WORKSPACE);
         if !reader.run().examples.iter().any(is_workspace) {
             return Ok(());
@@ -163,14 +163,14 @@ impl Workspaces {
                 EventBatch::OnDisk(spans, next) => (spans.read().map_err(unreadable)?, next),
             };
             for event in events {
-                self.take(&Event::from_json(&event.text).map_err(unreadable)?, &suites);
+                self.fold_event(&Event::from_json(&event.text).map_err(unreadable)?, &suites);
             }
             self.next = next;
         }
         Ok(())
     }
 
-    fn take(&mut self, event: &Event, suites: &HashMap<&ExampleId, Option<&str>>) {
+    fn fold_event(&mut self, event: &Event, suites: &HashMap<&ExampleId, Option<&str>>) {
         let (Body::EvaluationRecorded(it), Some(id)) = (&event.body, &event.example_id) else {
             return;
         };

@@ -38,7 +38,7 @@ pub(super) fn tools() -> Vec<Tool> {
         name: "run_results",
         title: "What became of the examples",
         group: Group::Runs,
-        hints: Hints::LOOKS,
+        hints: Hints::READS,
         description: "The examples of a run, those that fail it unless `statuses` says otherwise, a page at a time. Each has its id, title, place, verdict, \
              and what went wrong in the repetition that tells most. Text that the agent under test may have written is left out; show_example gives it on request.",
     };
@@ -97,8 +97,8 @@ fn results(engine: &Engine, given: ResultsParams) -> Result<ResultsAnswer, ToolE
 fn answer(current: &CurrentRun<'_>, given: &ResultsParams) -> Result<ResultsAnswer, ToolError> {
     let text = given.matching.as_deref().map(str::to_lowercase);
     let index = current.index;
-    let mut all = deciding_results(current, |example| given.wants(current, example));
-    all.retain(|result| text.as_ref().is_none_or(|text| mentions(result.example, text)));
+    let mut all = deciding_results(current, |example| given.includes(current, example));
+    all.retain(|result| text.as_ref().is_none_or(|text| contains_text(result.example, text)));
     let page = page(all.iter(), given.cursor.as_deref(), given.limit)?;
     Ok(ResultsAnswer {
         run: RunView::new(current),
@@ -147,17 +147,17 @@ fn deciding_results<'a>(
 }
 
 impl ResultsParams {
-    fn wants(&self, current: &CurrentRun<'_>, example: &Example) -> bool {
+    fn includes(&self, current: &CurrentRun<'_>, example: &Example) -> bool {
         let outcome = current.verdict_of(example).outcome();
         let fits = |word: &str| word == outcome.word() || word == outcome.counted_as();
         match self.statuses.as_slice() {
-            [] => current.is_bad(example),
+            [] => current.fails_run(example),
             statuses => statuses.iter().any(|word| word == "all" || fits(word)),
         }
     }
 }
 
-fn mentions(example: &Example, text: &str) -> bool {
+fn contains_text(example: &Example, text: &str) -> bool {
     let place = example.location.as_deref().or(example.file.as_deref());
     example.title().to_lowercase().contains(text)
         || place.is_some_and(|place| place.to_lowercase().contains(text))

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use proctor_record::control::{AskError, State as Live};
+use proctor_record::control::{ControlError, State as Live};
 use proctor_record::{Example, RunData, RunFolder};
 use proctor_verdict::{ExampleVerdict, Liveness, RunState, RunVerdict};
 use schemars::JsonSchema;
@@ -69,8 +69,8 @@ impl CurrentRun<'_> {
         Ok(ResultView::new(result.example, &attempt, self.verdict_of(result.example)))
     }
 
-    /// Whether an example fails the run, or did not run although it was to.
-    pub(super) fn is_bad(&self, example: &Example) -> bool {
+    /// Whether an example fails the run, or was planned and did not run.
+    pub(super) fn fails_run(&self, example: &Example) -> bool {
         let verdict = self.verdict_of(example);
         verdict.is_failure(self.index.run().policy) || verdict.is_missing()
     }
@@ -124,7 +124,7 @@ fn verdict(run: &RunData, folder: &RunFolder) -> RunVerdict {
         .checked_against_plan(run.summary().repetitions, run.planned_repetitions)
 }
 
-fn state(verdict: &RunVerdict, live: Result<Live, &AskError>) -> StateView {
+fn state(verdict: &RunVerdict, live: Result<Live, &ControlError>) -> StateView {
     if verdict.ending().is_some() {
         state_of_recording(verdict.state())
     } else {
@@ -146,12 +146,12 @@ fn state_of_recording(state: RunState) -> StateView {
 }
 
 /// The state of a run without `SuiteFinished`, from the reply of its process.
-fn state_of_process(live: Result<Live, &AskError>) -> StateView {
+fn state_of_process(live: Result<Live, &ControlError>) -> StateView {
     match live {
         Ok(Live::Loading) => StateView::Loading,
         Ok(Live::Running) => StateView::Running,
         Ok(Live::Stopping | Live::Ended) => StateView::Stopping,
-        Err(AskError::NotLive) => StateView::Died,
-        Err(AskError::NoReply(_) | AskError::Refused(_)) => StateView::Silent,
+        Err(ControlError::NotLive) => StateView::Died,
+        Err(ControlError::NoReply(_) | ControlError::Refused(_)) => StateView::Silent,
     }
 }

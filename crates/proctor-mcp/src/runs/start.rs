@@ -39,7 +39,7 @@ pub(super) fn tools() -> Vec<Tool> {
         name: "run_start",
         title: "Start a run",
         group: Group::Runs,
-        hints: Hints::RUNS,
+        hints: Hints::RUNS_PROGRAMS,
         description: "Start a run of the project's examples (RSpec, scenarios, workspaces, suites of proctor.toml) and get its run_id as soon as it is really going. \
              The run is a process of its own: it goes on when this call or this server ends, until it is finished, cancelled with run_cancel, or over its time limit. \
              Then call run_wait with the run_id until `state` is finished. Without parameters everything runs.",
@@ -84,7 +84,7 @@ pub(super) struct StartParams {
     /// Run every example so many times.
     #[serde(default)]
     repeat: Option<u32>,
-    /// Instead: run every example as often as its verdict needs (its pass rate, or whether it got worse than in `against`), at most so
+    /// Instead: run every example as often as its verdict needs (its pass rate, or whether it got worse than in `baseline_or_run`), at most so
     /// many times; 20 is usual.
     #[serde(default)]
     repeat_up_to: Option<u32>,
@@ -106,7 +106,7 @@ pub(super) struct StartParams {
 }
 
 impl StartParams {
-    fn which(&self) -> Selection<'_> {
+    fn selection(&self) -> Selection<'_> {
         Selection {
             paths: &self.paths,
             examples: &self.examples,
@@ -132,7 +132,7 @@ impl StartParams {
         all.extend(number("retries", self.retries.map(u64::from)));
         all.extend(number("repeat", self.repeat.map(u64::from)));
         all.extend(self.repeat_up_to.map(|limit| format!("--repeat=auto:{limit}")));
-        all.extend(self.against(root)?.map(|side| format!("--against={side}")));
+        all.extend(self.baseline_or_run(root)?.map(|side| format!("--against={side}")));
         all.extend(number("seed", self.seed));
         all.extend(self.timeout.as_ref().map(|timeout| format!("--timeout={timeout}")));
         all.extend(self.only_failures.then(|| "--only-failures".to_owned()));
@@ -140,14 +140,14 @@ impl StartParams {
             all.push("--resolve-journal".to_owned());
             all.extend(self.lane.as_ref().map(|lane| format!("--lane={lane}")));
         }
-        all.extend(self.which().arguments(root)?);
+        all.extend(self.selection().arguments(root)?);
         Ok(all)
     }
 }
 
 impl StartParams {
-    /// What a run with `repeat_up_to` is compared with: a baseline, or a run of this project by its id. A path would lead elsewhere.
-    fn against(&self, root: &Path) -> Result<Option<String>, ToolError> {
+    /// What a run with `repeat_up_to` is compared with: a baseline, or a run of this project by its id. Paths are refused.
+    fn baseline_or_run(&self, root: &Path) -> Result<Option<String>, ToolError> {
         if self.repeat.is_some() && self.repeat_up_to.is_some() {
             return Err(ToolError::invalid("give repeat or repeat_up_to, not both"));
         }
@@ -268,7 +268,7 @@ impl StartedRunner {
         })
     }
 
-    /// What a runner said that ended before it had begun.
+    /// The error of a runner that ended before its run started, from its log.
     fn failure_from_log(&self) -> ToolError {
         let mut text = String::new();
         if let Ok(file) = File::open(&self.log) {

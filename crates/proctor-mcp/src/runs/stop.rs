@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use proctor_record::control::AskError;
+use proctor_record::control::ControlError;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -22,7 +22,7 @@ pub(super) fn tools() -> Vec<Tool> {
         name: "run_cancel",
         title: "Stop a run",
         group: Group::Runs,
-        hints: Hints { idempotent: true, ..Hints::ENDS },
+        hints: Hints { idempotent: true, ..Hints::REMOVES },
         description: "Stop a run: nothing new starts, running examples get two seconds, the rest is reported as not run. With `now`, everything ends at once. \
              What was recorded stays. Answers when the run is over, or after a few seconds with state `stopping`.",
     };
@@ -55,7 +55,7 @@ fn cancel(engine: &Engine, given: CancelParams) -> Result<RunView, ToolError> {
     };
     match asked {
         Ok(_) => {}
-        Err(AskError::NotLive) => return Err(not_running(&folder.name(), state()?)?),
+        Err(ControlError::NotLive) => return Err(not_running(&folder.name(), state()?)?),
         Err(error) => return Err(ToolError::new(kind::BUSY, error).hint("call again in a moment")),
     }
     let deadline = Instant::now() + END_TIMEOUT;
@@ -70,11 +70,11 @@ fn cancel(engine: &Engine, given: CancelParams) -> Result<RunView, ToolError> {
 }
 
 fn not_running(run: &str, state: StateView) -> Result<ToolError, ToolError> {
-    let message = format!("run {run} is not live: it is {}", word(state)?);
+    let message = format!("run {run} is not live: it is {}", state_name(state)?);
     Ok(ToolError::new(kind::NOT_RUNNING, message).hint("run_results shows its results"))
 }
 
-fn word(state: StateView) -> Result<String, ToolError> {
+fn state_name(state: StateView) -> Result<String, ToolError> {
     let value = serde_json::to_value(state).map_err(ToolError::io)?;
     Ok(value.as_str().unwrap_or_default().to_owned())
 }

@@ -117,7 +117,7 @@ impl RunView {
     }
 }
 
-/// What occurred, by verdict. What runs has none; once the run is over, it has no end.
+/// Counts by verdict. Running examples have no verdict; once the run is over they count as unfinished.
 fn by_verdict(counts: &Counts, over: bool) -> BTreeMap<String, u64> {
     let all = [
         ("unfinished", if over { counts.running } else { 0 }),
@@ -210,7 +210,10 @@ impl ResultView {
             id: example.id.as_ref().map(ToString::to_string).unwrap_or_default(),
             title: truncate(&example.title(), MAX_TITLE_CHARS),
             location: example.location.clone().or_else(|| example.file.clone()),
-            status: attempt.status.as_ref().map_or_else(|| open_word(verdict), ToString::to_string),
+            status: attempt
+                .status
+                .as_ref()
+                .map_or_else(|| open_attempt_text(verdict), ToString::to_string),
             verdict,
             unchecked: verdict.is_unchecked(),
             fault: attempt.fault.as_ref().map(ToString::to_string),
@@ -221,13 +224,13 @@ impl ResultView {
             message: message.map(|text| truncate(text.trim(), MAX_MESSAGE_CHARS)),
             place: exception.and_then(project_line),
             broken: failed_checks(attempt),
-            untrusted_available: quotes(suite, conversed) || has_output(attempt),
+            untrusted_available: may_contain_agent_text(suite, conversed) || has_output(attempt),
         }
     }
 }
 
-/// What an attempt without an end is called.
-fn open_word(verdict: ExampleVerdict) -> String {
+/// The status text of an attempt without an end.
+fn open_attempt_text(verdict: ExampleVerdict) -> String {
     let open = if verdict.outcome() == Outcome::Unfinished {
         Outcome::Unfinished
     } else {
@@ -241,11 +244,11 @@ fn open_word(verdict: ExampleVerdict) -> String {
 fn may_quote_agent(suite: Option<&str>, attempt: &Attempt, conversed: bool) -> bool {
     let never_ran = attempt.status.as_ref().is_some_and(never_ran);
     let by_harness = suite == Some(WORKSPACE) && attempt.fault == Some(Fault::Harness);
-    quotes(suite, conversed) && !never_ran && !by_harness
+    may_contain_agent_text(suite, conversed) && !never_ran && !by_harness
 }
 
 /// Whether texts of an attempt may be an agent's.
-pub(super) fn quotes(suite: Option<&str>, conversed: bool) -> bool {
+pub(super) fn may_contain_agent_text(suite: Option<&str>, conversed: bool) -> bool {
     conversed || suite.is_some_and(|suite| AGENT_SUITES.contains(&suite))
 }
 
@@ -300,7 +303,7 @@ pub(super) struct UntrustedLimits {
     /// The first turn.
     pub(super) from_turn: u32,
     /// Bytes of the whole answer that may still be filled.
-    pub(super) room: usize,
+    pub(super) remaining_bytes: usize,
 }
 
 /// Something said in a conversation.
@@ -341,41 +344,42 @@ impl UntrustedText {
     }
 }
 
-/// What was said, as far as there is room; and how many messages were left out.
+/// The messages that fit into the answer, and the number of those that were left out.
 fn conversation(attempt: &Attempt, wanted: &mut UntrustedLimits) -> (Vec<TranscriptLine>, u64) {
     let (mut shown, mut left_out) = (Vec::new(), 0);
     let turns = attempt.conversation.iter().flat_map(|conversation| &conversation.turns);
-    for said in
-        turns.filter(|turn| turn.number >= wanted.from_turn).flat_map(|t| said(t, wanted.text))
+    for line in turns
+        .filter(|turn| turn.number >= wanted.from_turn)
+        .flat_map(|t| transcript_lines(t, wanted.text))
     {
-        let size = said.text.len() + said.who.len() + 40;
+        let size = line.text.len() + line.who.len() + 40;
         // Once something was left out, nothing after it comes: a gap would mislead.
-        if left_out > 0 || size > wanted.room {
+        if left_out > 0 || size > wanted.remaining_bytes {
             left_out += 1;
             continue;
         }
-        wanted.room -= size;
-        shown.push(said);
+        wanted.remaining_bytes -= size;
+        shown.push(line);
     }
     (shown, left_out)
 }
 
-fn said(turn: &Turn, limit: usize) -> Vec<TranscriptLine> {
-    let said = |who: String, text: &str| TranscriptLine {
+fn transcript_lines(turn: &Turn, limit: usize) -> Vec<TranscriptLine> {
+    let line = |who: String, text: &str| TranscriptLine {
         turn: turn.number,
         who,
         text: truncate(text, limit),
     };
     let mut all = Vec::new();
-    all.extend(turn.user.iter().map(|user| said("user".to_owned(), &user.text)));
+    all.extend(turn.user.iter().map(|user| line("user".to_owned(), &user.text)));
     all.extend(turn.tool_calls.iter().map(|call| {
         let part = |json: &Option<proctor_events::Json>| {
             json.as_ref().map(|json| json.to_value().to_string()).unwrap_or_default()
         };
         let text = format!("{} → {}", part(&call.arguments), part(&call.result));
-        said(format!("tool {}", truncate(&call.name, MAX_LINE_CHARS)), &text)
+        line(format!("tool {}", truncate(&call.name, MAX_LINE_CHARS)), &text)
     }));
-    all.extend(turn.responses.iter().map(|response| said("agent".to_owned(), &response.text)));
+    all.extend(turn.responses.iter().map(|response| line("agent".to_owned(), &response.text)));
     all
 }
 

@@ -17,9 +17,9 @@ use crate::table::{Context, Group, Hints, Progress, Tool, ToolDeclaration};
 use proctor_tools::paging::limited;
 
 /// The default wait of `run_wait`, in seconds.
-const WAIT: u64 = 4;
+const DEFAULT_WAIT: u64 = 4;
 /// How long it may wait.
-const LONGEST_WAIT: u64 = 5;
+const MAX_WAIT: u64 = 5;
 /// The least time between two looks at a run.
 const MIN_PAUSE: Duration = Duration::from_millis(50);
 /// How often to see whether the caller has given up.
@@ -32,7 +32,7 @@ pub(super) fn tools() -> Vec<Tool> {
         name,
         title,
         group: Group::Runs,
-        hints: Hints::LOOKS,
+        hints: Hints::READS,
         description,
     };
     vec![
@@ -120,7 +120,7 @@ struct RunProgress {
 
 impl RunProgress {
     fn new(current: &CurrentRun<'_>, look: &StatusParams) -> Result<Self, ToolError> {
-        let since = place(look.cursor.as_deref())?;
+        let since = cursor_seq(look.cursor.as_deref())?;
         let limit = limited(look.limit);
         let index = current.index;
         let mut cursor = index.last_seq().max(since);
@@ -128,7 +128,7 @@ impl RunProgress {
         let mut more = false;
         let wanted = index.results_since(since).into_iter().filter(|result| match look.include {
             IncludedResults::All => true,
-            IncludedResults::Failures => fails(current, result),
+            IncludedResults::Failures => is_new_failure(current, result),
             IncludedResults::None => false,
         });
         let mut last = since;
@@ -144,13 +144,13 @@ impl RunProgress {
     }
 }
 
-/// Whether a result is news of a failure: it did not end well, and its example fails the run.
-fn fails(current: &CurrentRun<'_>, result: &FinalResult<'_>) -> bool {
+/// Whether a result is a failure to report: it did not pass, and its example fails the run.
+fn is_new_failure(current: &CurrentRun<'_>, result: &FinalResult<'_>) -> bool {
     let bad = |status| !is_success(status);
-    result.attempt.status.as_ref().is_some_and(bad) && current.is_bad(result.example)
+    result.attempt.status.as_ref().is_some_and(bad) && current.fails_run(result.example)
 }
 
-fn place(cursor: Option<&str>) -> Result<u64, ToolError> {
+fn cursor_seq(cursor: Option<&str>) -> Result<u64, ToolError> {
     match cursor {
         None | Some("") => Ok(0),
         Some(text) => text.parse().map_err(|_| {
@@ -171,7 +171,7 @@ async fn wait(
     given: WaitParams,
     context: Context,
 ) -> Result<RunProgress, ToolError> {
-    let seconds = given.wait_seconds.unwrap_or(WAIT).min(LONGEST_WAIT);
+    let seconds = given.wait_seconds.unwrap_or(DEFAULT_WAIT).min(MAX_WAIT);
     let look = StatusParams {
         run_id: given.run_id,
         cursor: given.cursor,

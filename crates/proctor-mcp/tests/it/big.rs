@@ -70,7 +70,7 @@ fn bytes_read() -> u64 {
 }
 
 /// How many bytes the answer about a recording leaves allocated.
-async fn retained_by_a_first_look(project: &TestProject, run: &str) -> usize {
+async fn bytes_retained_by_first_answer(project: &TestProject, run: &str) -> usize {
     let before = ALLOCATED.current_usage();
     project.call("run_status", json!({ "run_id": run })).await.unwrap();
     ALLOCATED.current_usage().saturating_sub(before)
@@ -81,8 +81,8 @@ async fn what_agents_said_is_not_kept_in_memory() {
     let project = TestProject::new();
     large(&project, "0190-short", 100);
     large(&project, "0191-long", 4000);
-    let short = retained_by_a_first_look(&project, "0190-short").await;
-    let long = retained_by_a_first_look(&project, "0191-long").await;
+    let short = bytes_retained_by_first_answer(&project, "0190-short").await;
+    let long = bytes_retained_by_first_answer(&project, "0191-long").await;
     // The second recording holds 39 MB more of what was said, and up to 400 bytes more of each of 1,000 messages of failures.
     assert!(long < short + (1 << 20), "{short} bytes kept of little text, {long} of much");
     assert!(short < EXAMPLES * 1_500, "{} bytes an example", short / EXAMPLES);

@@ -12,10 +12,10 @@ use serde_json::json;
 use crate::protocol::{Client, HANDSHAKE, STATELESS};
 use crate::test_project::TestProject;
 
-/// A run that says it lives.
-struct Going;
+/// A run that reports `running`.
+struct LiveRun;
 
-impl ControlledRun for Going {
+impl ControlledRun for LiveRun {
     fn status(&self) -> Status {
         Status {
             v: 1,
@@ -33,8 +33,8 @@ impl ControlledRun for Going {
     fn kill(&self) {}
 }
 
-/// A live run with nothing recorded but its start. It ends with what is returned.
-fn going(project: &TestProject) -> (ControlServer, std::path::PathBuf) {
+/// A live run with nothing recorded but its start. It ends when the server is dropped.
+fn live_run(project: &TestProject) -> (ControlServer, std::path::PathBuf) {
     let store = RunStore::new(project.folder.path());
     let info =
         RunInfo::new("0190-live".into(), "2026-01-22T10:30:00Z".parse().unwrap(), Vec::new());
@@ -42,7 +42,7 @@ fn going(project: &TestProject) -> (ControlServer, std::path::PathBuf) {
     let path = folder.events_path();
     std::fs::write(&path, "").unwrap();
     append(&path, r#"{"v":1,"seq":1,"event_type":"SuiteStarted","example_count":5}"#);
-    (ControlServer::start(folder.path(), Going).unwrap(), path)
+    (ControlServer::start(folder.path(), LiveRun).unwrap(), path)
 }
 
 fn append(path: &Path, line: &str) {
@@ -70,8 +70,8 @@ fn finish(path: &Path, number: u32) {
 #[tokio::test]
 async fn a_wait_ends_when_its_caller_gives_up() {
     let project = TestProject::new();
-    let (_live, _) = going(&project);
-    let context = CallContext::brief();
+    let (_live, _) = live_run(&project);
+    let context = CallContext::for_model();
     let cancel = context.cancel.clone();
     let began = Instant::now();
     let waiting = project.tools.call("run_wait", json!({ "wait_seconds": 5 }), context);
@@ -87,7 +87,7 @@ async fn a_wait_ends_when_its_caller_gives_up() {
 #[tokio::test]
 async fn a_wait_is_never_longer_than_a_few_seconds() {
     let project = TestProject::new();
-    let (_live, _) = going(&project);
+    let (_live, _) = live_run(&project);
     let began = Instant::now();
     project.call("run_wait", json!({ "wait_seconds": 3600 })).await.unwrap();
     let took = began.elapsed();
@@ -98,7 +98,7 @@ async fn a_wait_is_never_longer_than_a_few_seconds() {
 #[tokio::test]
 async fn what_a_dead_run_left_open_is_unfinished() {
     let project = TestProject::new();
-    let (live, path) = going(&project);
+    let (live, path) = live_run(&project);
     finish(&path, 1);
     append(
         &path,
@@ -122,7 +122,7 @@ async fn what_a_dead_run_left_open_is_unfinished() {
 async fn progress_is_told_to_those_who_ask() {
     for version in HANDSHAKE.into_iter().chain([STATELESS]) {
         let project = TestProject::new();
-        let (live, path) = going(&project);
+        let (live, path) = live_run(&project);
         let mut client = Client::connect(&project, version).await;
         let ask = json!({ "name": "run_wait", "arguments": { "include": "none" }, "_meta": { "progressToken": "tok" } });
         let mut id = client.start("tools/call", ask.clone()).await;
@@ -177,7 +177,7 @@ async fn progress_is_told_to_those_who_ask() {
 async fn a_cancelled_wait_leaves_the_server_free() {
     for version in HANDSHAKE.into_iter().chain([STATELESS]) {
         let project = TestProject::new();
-        let (_live, _) = going(&project);
+        let (_live, _) = live_run(&project);
         let mut client = Client::connect(&project, version).await;
         let params = json!({ "name": "run_wait", "arguments": { "wait_seconds": 5 } });
         let id = client.start("tools/call", params).await;

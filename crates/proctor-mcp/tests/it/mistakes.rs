@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::test_project::TestProject;
 
 /// A value that a parameter of this schema cannot have.
-fn wrong(schema: &Value) -> Option<Value> {
+fn wrong_value(schema: &Value) -> Option<Value> {
     match schema["type"].as_str()? {
         "string" => Some(json!(17)),
         "integer" | "number" | "boolean" | "array" => Some(json!("seventeen")),
@@ -43,7 +43,7 @@ async fn a_parameter_of_the_wrong_type_is_named() {
             continue;
         };
         for (name, schema) in known {
-            let Some(wrong) = wrong(schema) else { continue };
+            let Some(wrong) = wrong_value(schema) else { continue };
             let mut arguments = Map::new();
             arguments.insert(name.clone(), wrong);
             let error = project.call(tool.name, Value::Object(arguments)).await.unwrap_err();

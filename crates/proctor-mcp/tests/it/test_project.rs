@@ -22,7 +22,7 @@ impl TestProject {
     }
 
     pub(crate) async fn call(&self, name: &str, arguments: Value) -> Result<Value, ToolError> {
-        self.tools.call(name, arguments, CallContext::brief()).await
+        self.tools.call(name, arguments, CallContext::for_model()).await
     }
 }
 

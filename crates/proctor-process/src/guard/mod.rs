@@ -9,7 +9,7 @@
 //! - **the command exits**: its status is reported at once; what it left behind gets
 //!   50 ms to end by itself, is then named, reported and killed.
 //!
-//! It reaps every adopted descendant, so there are no zombies, and it exits only when nobody is left.
+//! It reaps every adopted descendant, so there are no zombies, and it exits only when no descendant is left.
 //!
 //! **Signals.** The guard starts a session of its own and blocks every signal: Ctrl-C, a closed
 //! terminal or a SIGTERM to the whole service reach the host, and the host decides. The command
@@ -39,7 +39,7 @@ const LEFTOVER_GRACE: Duration = Duration::from_millis(50);
 /// When to give up on a process that cannot be killed (another user's, or stuck in the kernel).
 const GIVE_UP: Duration = Duration::from_secs(10);
 /// Most left-overs that are named.
-const NAMED: usize = 64;
+const MAX_NAMED: usize = 64;
 
 /// The guard's whole life. Call it from a binary, before anything else, and exit with its result.
 pub fn main() -> ExitCode {
@@ -83,7 +83,7 @@ fn start(launch: &Launch, fds: Vec<OwnedFd>) -> io::Result<Pid> {
     let mut rpc = None;
     if let Some(variable) = &launch.rpc_variable {
         let fd = next()?;
-        // With one thread and one command, nobody else can inherit this by accident.
+        // With one thread and one command, no other process can inherit this by accident.
         rustix::io::fcntl_setfd(&fd, FdFlags::empty())?;
         command.env(variable, OsString::from(fd.as_raw_fd().to_string()));
         rpc = Some(fd);
@@ -111,19 +111,19 @@ struct Woken {
 
 /// Why the tree has to end.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
+enum EndReason {
     /// The command exited by itself.
     Exit,
-    /// Somebody wants it gone: the host, or its absence.
+    /// The host requested it, or is gone.
     Kill,
 }
 
 impl Guard {
     fn watch(&mut self) {
         let end = self.wait_for_end();
-        if end == End::Exit {
+        if end == EndReason::Exit {
             self.give_leftovers_time();
-            for leaked in tree::name_all(NAMED) {
+            for leaked in tree::name_all(MAX_NAMED) {
                 self.report(&Report::Left(leaked));
             }
         }
@@ -131,20 +131,20 @@ impl Guard {
         self.report(&Report::Done);
     }
 
-    fn wait_for_end(&mut self) -> End {
+    fn wait_for_end(&mut self) -> EndReason {
         loop {
             let woken = self.sleep(None);
             if woken.children && self.reap().none_left | self.main_reaped {
-                return End::Exit;
+                return EndReason::Exit;
             }
-            if woken.host && !self.obey() {
-                return End::Kill;
+            if woken.host && !self.follow_order() {
+                return EndReason::Kill;
             }
         }
     }
 
     /// Reads one order and follows it; false if the tree has to end.
-    fn obey(&mut self) -> bool {
+    fn follow_order(&mut self) -> bool {
         let mut bytes = [0; 2];
         if self.host.read_exact(&mut bytes).is_err() {
             return false;
@@ -163,7 +163,7 @@ impl Guard {
         }
     }
 
-    /// Waits until everybody is gone, the grace is over, or the host wants an end.
+    /// Waits until no descendant is left, the grace is over, or the host requests the end.
     fn give_leftovers_time(&mut self) {
         let deadline = Instant::now() + LEFTOVER_GRACE;
         while !self.reap().none_left {
@@ -174,7 +174,7 @@ impl Guard {
         }
     }
 
-    /// Kills until nobody is left to wait for.
+    /// Kills until no descendant is left to wait for.
     fn kill_tree(&mut self) {
         let deadline = Instant::now() + GIVE_UP;
         let mut pause = Duration::from_millis(1);
@@ -230,7 +230,7 @@ impl Guard {
 fn send_report(mut host: &UnixStream, report: &Report) {
     if let Ok(mut line) = serde_json::to_vec(report) {
         line.push(b'\n');
-        // The host may be gone: then nobody wants to know.
+        // The host may be gone; ignore.
         drop(host.write_all(&line));
     }
 }

@@ -3,7 +3,7 @@
 //! The guard is a child subreaper: whatever its descendants do (a new session, a double fork), they
 //! stay below it, and "no child left to wait for" means that the whole tree is gone. The
 //! kernel's list of children (`/proc/<pid>/task/<tid>/children`) says whom to kill; it may miss one that
-//! appears or ends meanwhile, so killing is repeated until `wait` says that nobody is left.
+//! appears or ends meanwhile, so killing is repeated until `wait` reports that no child is left.
 //! Owns no state.
 
 use crate::exit::{ExitStatus, Leaked};
@@ -17,7 +17,7 @@ use std::fs;
 pub(super) struct Reaped {
     /// The status of the command itself, if it was among the dead.
     pub(super) main: Option<ExitStatus>,
-    /// Nobody is left, dead or alive.
+    /// No child is left, dead or alive.
     pub(super) none_left: bool,
 }
 
@@ -41,7 +41,7 @@ pub(super) fn reap(main: Pid) -> Reaped {
     }
 }
 
-/// One pass over the tree: stop everyone first, so that nobody forks on, then kill everyone.
+/// One pass over the tree: stops all processes first, so that none forks, then kills them.
 pub(super) fn kill_all() {
     let mut stopped = BTreeSet::new();
     // Each round sees the children that the processes of the last round had made before they

@@ -148,7 +148,7 @@ fn put_option(out: &mut Vec<u8>, text: Option<&OsStr>) {
 }
 
 /// A message that cannot be taken apart.
-struct Broken;
+struct MalformedMessage;
 
 /// The rest of a message that is being taken apart.
 struct Parts<'a>(&'a [u8]);
@@ -196,11 +196,11 @@ impl<'a> Parts<'a> {
     }
 
     /// An optional text: the outer `Err` means that the message is broken.
-    fn option(&mut self) -> Result<Option<OsString>, Broken> {
+    fn option(&mut self) -> Result<Option<OsString>, MalformedMessage> {
         match self.byte() {
             Some(0) => Ok(None),
-            Some(1) => self.text().map(Some).ok_or(Broken),
-            _ => Err(Broken),
+            Some(1) => self.text().map(Some).ok_or(MalformedMessage),
+            _ => Err(MalformedMessage),
         }
     }
 }

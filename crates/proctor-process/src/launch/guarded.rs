@@ -163,7 +163,7 @@ impl Guarded {
     }
 
     fn order(&self, order: Order) {
-        // Two bytes always fit; if the guard is gone there is nobody left to signal.
+        // Two bytes always fit; if the guard is gone there is no process left to signal.
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         let _ = rustix::net::send(&self.control, &order.encode(), flags);
     }

@@ -33,7 +33,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 /// No pipe holds more than this. What comes beyond it after the child's end comes from processes it left behind.
-const MOST_REST: usize = 4 * 1024 * 1024;
+const MAX_REST_BYTES: usize = 4 * 1024 * 1024;
 
 /// One line of output, or a piece of one that was too long.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -178,7 +178,7 @@ impl OutputStream {
 
     /// Starts a task that reads `source` to its end; `first` are bytes already read from it.
     pub fn attach(&self, source: impl AsyncRead + Send + Sync + Unpin + 'static, first: Vec<u8>) {
-        self.read_from(Whole(source), first);
+        self.read_from(WithoutDescriptor(source), first);
     }
 
     /// Starts a task that reads a pipe or socket, to its end or until [`writer_ended`](Self::writer_ended) is said.
@@ -290,7 +290,7 @@ impl OutputStream {
     /// Reads what the pipe holds and no more: the writer has ended, but others may hold its end.
     async fn read_rest(&self, source: &impl Input, splitter: &mut Splitter, chunk: &mut [u8]) {
         let mut read = 0;
-        while read < MOST_REST
+        while read < MAX_REST_BYTES
             && let Ok(Some(count @ 1..)) = source.read_now(chunk)
         {
             read += count;
@@ -308,7 +308,7 @@ impl OutputStream {
         }
     }
 
-    /// The process that writes has ended: what it has written is read, then the stream ends, whoever else holds the pipe.
+    /// The process that writes has ended: what it has written is read, then the stream ends even if another process holds the pipe.
     pub fn writer_ended(&self) {
         self.shared.writer_ended.cancel();
     }
@@ -346,9 +346,9 @@ impl Input for Source {
 }
 
 /// A source without a descriptor: there is only its end.
-struct Whole<T>(T);
+struct WithoutDescriptor<T>(T);
 
-impl<T: AsyncRead + Send + Unpin + 'static> AsyncRead for Whole<T> {
+impl<T: AsyncRead + Send + Unpin + 'static> AsyncRead for WithoutDescriptor<T> {
     fn poll_read(
         mut self: std::pin::Pin<&mut Self>,
         context: &mut std::task::Context<'_>,
@@ -358,7 +358,7 @@ impl<T: AsyncRead + Send + Unpin + 'static> AsyncRead for Whole<T> {
     }
 }
 
-impl<T: AsyncRead + Send + Sync + Unpin + 'static> Input for Whole<T> {
+impl<T: AsyncRead + Send + Sync + Unpin + 'static> Input for WithoutDescriptor<T> {
     fn read_now(&self, _: &mut [u8]) -> io::Result<Option<usize>> {
         Ok(None)
     }

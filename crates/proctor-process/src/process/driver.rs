@@ -37,7 +37,7 @@ pub(super) struct Driver {
 }
 
 /// What ended a wait.
-enum Happened {
+enum WakeReason {
     Ended(ExitReport),
     Asked(Command),
     HandlesGone,
@@ -64,7 +64,7 @@ impl Driver {
             Ok(launched) => {
                 let rpc = self.adopt(launched);
                 self.step(Event::Started { rpc });
-                // If nobody waits for the start any more, the handles may be gone too; see below.
+                // The caller may have stopped waiting for the start; then the handles may be dropped too, see below.
                 drop(started.send(Ok(())));
                 self.live().await;
             }
@@ -100,15 +100,17 @@ impl Driver {
     async fn live(&mut self) {
         while self.life != Life::Exited {
             match self.next().await {
-                Happened::Ended(report) => {
+                WakeReason::Ended(report) => {
                     self.report = Some(report);
                     self.step(Event::Ended);
                 }
-                Happened::Asked(Command::Stop { timeout }) => self.step(Event::Stop { timeout }),
-                Happened::Asked(Command::Kill) | Happened::HandlesGone => self.step(Event::Kill),
-                Happened::Asked(Command::Signal { number }) => self.signal(number),
-                Happened::Due => self.step(Event::Tick),
-                Happened::ShutdownAnswered(agreed) => {
+                WakeReason::Asked(Command::Stop { timeout }) => self.step(Event::Stop { timeout }),
+                WakeReason::Asked(Command::Kill) | WakeReason::HandlesGone => {
+                    self.step(Event::Kill)
+                }
+                WakeReason::Asked(Command::Signal { number }) => self.signal(number),
+                WakeReason::Due => self.step(Event::Tick),
+                WakeReason::ShutdownAnswered(agreed) => {
                     self.shutdown = None;
                     if !agreed {
                         self.step(Event::ShutdownRefused);
@@ -118,17 +120,17 @@ impl Driver {
         }
     }
 
-    async fn next(&mut self) -> Happened {
+    async fn next(&mut self) -> WakeReason {
         let due = self.life.deadline().map(|offset| self.clock + offset);
         let dying = matches!(self.life, Life::Killing { .. });
         tokio::select! {
             biased;
-            report = ended(&mut self.backend) => Happened::Ended(report),
+            report = ended(&mut self.backend) => WakeReason::Ended(report),
             command = self.inbox.recv(), if !dying => {
-                command.map_or(Happened::HandlesGone, Happened::Asked)
+                command.map_or(WakeReason::HandlesGone, WakeReason::Asked)
             }
-            agreed = answered(&mut self.shutdown) => Happened::ShutdownAnswered(agreed),
-            () = sleep_until(due.unwrap_or(self.clock)), if due.is_some() => Happened::Due,
+            agreed = answered(&mut self.shutdown) => WakeReason::ShutdownAnswered(agreed),
+            () = sleep_until(due.unwrap_or(self.clock)), if due.is_some() => WakeReason::Due,
         }
     }
 
@@ -173,7 +175,7 @@ impl Driver {
         if let Some(channel) = self.shared.channel.get() {
             channel.peer_is_gone();
         }
-        // The backend's descriptors go before anybody hears of the exit.
+        // The descriptors of the backend are closed before the exit is published.
         self.backend = None;
         let report = self.report.take().unwrap_or(ExitReport::of(ExitStatus::Lost));
         self.shared.announce(report);

@@ -23,7 +23,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 /// A killed tree is gone in milliseconds. If it is not (a process stuck in the kernel), `stop` and
 /// `kill` give up waiting this long after their time.
-const LATE: Duration = Duration::from_secs(3);
+const WAIT_MARGIN: Duration = Duration::from_secs(3);
 
 /// Commands that may wait for the driver, which answers at once.
 const COMMANDS: usize = 64;
@@ -234,7 +234,7 @@ impl ManagedProcess {
 
     async fn end(&self, command: Command, timeout: Duration) -> Result<ExitReport, StopError> {
         self.send(command).await?;
-        self.wait_timeout(timeout + LATE).await.map_err(|_| StopError::StillThere {
+        self.wait_timeout(timeout + WAIT_MARGIN).await.map_err(|_| StopError::StillThere {
             command: self.command_line(),
             pid: self.pid().unwrap_or_default(),
         })
@@ -296,7 +296,7 @@ impl Shared {
         lock(&self.state)
     }
 
-    /// Publishes the end: state and report first, then the callbacks, then whoever waits.
+    /// Publishes the end: state and report first, then the callbacks, then waiting callers.
     fn announce(&self, report: ExitReport) {
         drop(self.report.set(report));
         *self.state() = State::Exited;

@@ -1,4 +1,4 @@
-//! How notifications get from the reader to whoever wants them: queue, callback or nowhere.
+//! Delivers notifications from the reader to their receiver: a queue, a callback, or none.
 //!
 //! The queue is bounded by count and by bytes. When it is full the reader waits here, which is what
 //! pauses reading; once the process is gone the rest, bounded by the kernel's buffers, is kept

@@ -45,7 +45,7 @@ use tokio_util::sync::CancellationToken;
 use writer::Writer;
 
 /// After writing failed, replies that are already on their way get this long to arrive.
-const LAST_REPLIES: Duration = Duration::from_millis(500);
+const REPLY_GRACE: Duration = Duration::from_millis(500);
 
 type Answer = Result<Reply, crate::protocol::ReplyError>;
 type Waiter = oneshot::Sender<Answer>;
@@ -54,7 +54,7 @@ type Waiter = oneshot::Sender<Answer>;
 #[derive(Debug, Clone)]
 pub struct Channel {
     inner: Arc<Inner>,
-    _lease: Arc<Lease>,
+    _lease: Arc<CloseOnDrop>,
 }
 
 /// What the tasks and the handles share.
@@ -64,7 +64,7 @@ struct Inner {
     config: ChannelConfig,
     writer: Writer,
     mux: Mutex<Mux<Waiter>>,
-    /// Handlers at work, by the child's request id. Whoever removes an entry sends the reply.
+    /// Handlers at work, by the child's request id. The task that removes an entry sends the reply.
     running: Mutex<HashMap<Box<str>, AbortHandle>>,
     reading_paused: AtomicBool,
     reason: OnceLock<CloseReason>,
@@ -79,9 +79,9 @@ struct Inner {
 
 /// Closes the channel when the last handle goes.
 #[derive(Debug)]
-struct Lease(Arc<Inner>);
+struct CloseOnDrop(Arc<Inner>);
 
-impl Drop for Lease {
+impl Drop for CloseOnDrop {
     fn drop(&mut self) {
         self.0.shut(CloseReason::ClosedHere);
     }
@@ -122,7 +122,7 @@ impl Channel {
         });
         tokio::spawn(reader::run(Arc::clone(&inner), source, first, intake));
         tokio::spawn(watch_writer(Arc::clone(&inner)));
-        let lease = Arc::new(Lease(Arc::clone(&inner)));
+        let lease = Arc::new(CloseOnDrop(Arc::clone(&inner)));
         Self { inner, _lease: lease }
     }
 
@@ -209,7 +209,7 @@ impl Inner {
         self.stop.cancel();
     }
 
-    /// The last step of closing: nobody waits after this.
+    /// The last step of closing: ends all pending requests.
     fn end_pending(&self, reason: CloseReason) {
         drop(self.reason.set(reason));
         self.writer.close();
@@ -252,7 +252,7 @@ async fn watch_writer(inner: Arc<Inner>) {
         channel: Arc::clone(&inner.label),
         reason: reason.clone(),
     });
-    let last_replies = tokio::time::sleep(LAST_REPLIES);
+    let last_replies = tokio::time::sleep(REPLY_GRACE);
     tokio::select! {
         () = inner.closed.cancelled() => {}
         () = last_replies => inner.shut(CloseReason::WriteFailed(reason)),

@@ -48,7 +48,7 @@ impl<W> Mux<W> {
         Ok(RequestId(self.last))
     }
 
-    /// Takes out the waiter that a reply is for; `None` if nobody waits (any more).
+    /// Takes out the waiter that a reply is for; `None` if no request waits for it.
     pub(crate) fn settle(&mut self, reply_to: &str) -> Option<W> {
         let id = RequestId::parse(reply_to)?;
         self.waiting.remove(&id.0)

@@ -26,7 +26,7 @@ use tokio::sync::oneshot;
 const EXCERPT: usize = 120;
 
 /// No socket holds more than this. What comes beyond it after the process's end comes from what it left behind.
-const MOST_REST: usize = 64 * 1024 * 1024;
+const MAX_REST_BYTES: usize = 64 * 1024 * 1024;
 const CHUNK: usize = 64 * 1024;
 
 /// The reading task.
@@ -96,7 +96,7 @@ async fn read_rest(
     chunk: &mut [u8],
 ) -> CloseReason {
     let mut read = 0;
-    while read < MOST_REST {
+    while read < MAX_REST_BYTES {
         match source.read_now(chunk) {
             Ok(Some(0)) => return CloseReason::EndOfFile,
             Ok(Some(count)) => {
@@ -209,7 +209,7 @@ fn handle_reply(inner: &Inner, to: &str, error: Option<&RawValue>, line: &str) {
         Some(raw) => Err(ReplyError::from_raw(raw)),
         None => Ok(Reply { body: Body::new(line) }),
     };
-    // The requester may have given up this very moment; nobody minds.
+    // The receiver may already be dropped; ignore.
     drop(waiter.send(answer));
 }
 
@@ -280,6 +280,6 @@ async fn send_reply(inner: &Inner, to: &str, outcome: HandlerResult) {
         }),
         Err(error) => protocol::error_line(to, &error, limit),
     };
-    // Closed: then nobody waits for this reply.
+    // Closed: no peer waits for this reply.
     let _ = inner.writer.send(&line).await;
 }

@@ -95,7 +95,7 @@ impl Drop for OpenRequest<'_> {
         let cancel = CancelRequest { id: self.id.to_string().into() };
         let line = protocol::notification_line(kind::CANCEL_REQUEST, &cancel, protocol::MAX_LINE);
         if let Ok(line) = line {
-            // Closed meanwhile: then nobody works on it either.
+            // Closed meanwhile: the peer has stopped working on it.
             let _ = self.inner.writer.send_now(&line);
         }
     }

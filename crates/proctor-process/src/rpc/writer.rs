@@ -1,6 +1,6 @@
 //! Writes whole lines to a channel, one at a time, with back-pressure.
 //!
-//! Owns the bytes that are waiting to be written. Whoever sends a line writes it directly when
+//! Owns the bytes that are waiting to be written. The sender of a line writes it directly when
 //! nothing waits and the kernel takes it (no task switch in the common case); what is left over is
 //! finished by the channel's one writer task. A sender whose future is dropped has either not
 //! begun or leaves a complete line behind, so half lines never happen.

@@ -1,4 +1,4 @@
-//! A worker's connection: one writer lock, and reading by whoever needs something.
+//! A worker's connection: one writer lock, and reading by the thread that waits for a message.
 //!
 //! There is no reader thread. A thread that waits (the serving loop for a request, a handler for the
 //! host's reply) reads the stream itself if nobody else does, and puts what it finds for others
@@ -49,11 +49,11 @@ pub(super) struct Inbox {
     requests: VecDeque<IncomingRequest>,
     /// Handlers at work.
     pub(super) running: usize,
-    /// The worker is done; nobody serves any more.
+    /// The worker is done; no thread serves requests.
     pub(super) ended: Option<Ended>,
     /// The host closed the stream.
     closed: bool,
-    /// Threads that sleep: waking nobody is a system call too, and there are two per request.
+    /// Number of sleeping threads: a wake-up without a sleeper is still a system call, and there are two per request.
     sleeping: usize,
 }
 

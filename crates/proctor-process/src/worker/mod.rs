@@ -253,11 +253,11 @@ impl ConnectedWorker {
                 let error = ReplyError::new(code::UNSUPPORTED_PROTOCOL, text);
                 (Err(error), Some(Ended::UnsupportedProtocol))
             }
-            Ok(_) => (Payload::new(&self.introduction()), None),
+            Ok(_) => (Payload::new(&self.hello_message()), None),
         }
     }
 
-    fn introduction(&self) -> WorkerHello {
+    fn hello_message(&self) -> WorkerHello {
         WorkerHello {
             protocol: protocol::VERSION,
             name: self.worker.name.clone(),
@@ -300,7 +300,7 @@ impl Host {
         self.notify(kind::EVENT, &EventPayload { event_type, payload })
     }
 
-    /// Sends a diagnostic about the worker itself; nobody hears it if the host is gone.
+    /// Sends a diagnostic about the worker itself; dropped if the host is gone.
     pub fn log(&self, level: &str, message: &str) {
         self.link.log(level, message);
     }

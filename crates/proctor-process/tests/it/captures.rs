@@ -15,7 +15,8 @@ const MUCH: usize = 4 << 20;
 #[tokio::test]
 async fn much_input_and_much_output_do_not_wait_for_each_other() {
     let input = "a line of input\n".repeat(100_000) + "the last one";
-    let output = soon(capture_output(shell("tee /dev/stderr"), input.as_bytes(), MUCH)).await;
+    let output =
+        within_timeout(capture_output(shell("tee /dev/stderr"), input.as_bytes(), MUCH)).await;
     let output = output.unwrap();
     assert_eq!((output.status, output.stdout.as_str()), (ExitStatus::Code(0), input.as_str()));
     assert!(input.ends_with(&output.stderr) && output.stderr.len() < input.len());
@@ -24,20 +25,20 @@ async fn much_input_and_much_output_do_not_wait_for_each_other() {
 #[tokio::test]
 async fn bytes_that_are_not_text_and_long_lines_are_kept() {
     let script = "printf 'a\\r\\n\\n\\377'; head -c 200000 /dev/zero | tr '\\0' x; exit 3";
-    let output = soon(capture_output(shell(script), b"", MUCH)).await.unwrap();
+    let output = within_timeout(capture_output(shell(script), b"", MUCH)).await.unwrap();
     assert_eq!(output.status, ExitStatus::Code(3));
     assert_eq!(output.stdout, format!("a\r\n\n\u{fffd}{}", "x".repeat(200_000)));
 }
 
 #[tokio::test]
 async fn too_much_output_and_a_missing_program_are_errors() {
-    let flood = soon(capture_output(shell("exec yes"), b"", 1000)).await;
+    let flood = within_timeout(capture_output(shell("exec yes"), b"", 1000)).await;
     assert!(matches!(flood, Err(CaptureError::TooMuchOutput { limit: 1000 })), "{flood:?}");
-    let exact = soon(capture_output(shell("echo 123"), b"", 4)).await.unwrap();
+    let exact = within_timeout(capture_output(shell("echo 123"), b"", 4)).await.unwrap();
     assert_eq!(exact.stdout, "123\n");
     let argv = ["/no/such/program"];
     let missing = ProcessSpec::new(argv, ChildEnvironment::inherited(), guard());
-    let error = soon(capture_output(missing, b"", 1)).await.unwrap_err();
+    let error = within_timeout(capture_output(missing, b"", 1)).await.unwrap_err();
     assert!(matches!(error, CaptureError::NotStarted(_)), "{error:?}");
 }
 
@@ -45,7 +46,7 @@ async fn too_much_output_and_a_missing_program_are_errors() {
 async fn a_daemon_that_holds_the_output_open_is_ended_and_not_waited_for() {
     let token = token();
     let script = format!("setsid sh -c 'sleep 600; : {token}' & echo done");
-    let output = soon(capture_output(shell(&script), b"unread", MUCH)).await.unwrap();
+    let output = within_timeout(capture_output(shell(&script), b"unread", MUCH)).await.unwrap();
     assert_eq!(output.stdout, "done\n");
     assert_eq!(alive_with(&token), [0; 0]);
 }
@@ -68,8 +69,8 @@ async fn closing_the_input_is_its_end() {
     let mut stdin = process.take_stdin().unwrap();
     assert!(process.take_stdin().is_none(), "it can be taken once");
     stdin.write_all(b"one\n").await.unwrap();
-    assert_eq!(&*soon(lines.next()).await.unwrap().text, "one");
+    assert_eq!(&*within_timeout(lines.next()).await.unwrap().text, "one");
     drop(stdin);
-    assert_eq!(&*soon(lines.next()).await.unwrap().text, "end");
-    assert_eq!(soon(process.wait()).await.status, ExitStatus::Code(0));
+    assert_eq!(&*within_timeout(lines.next()).await.unwrap().text, "end");
+    assert_eq!(within_timeout(process.wait()).await.status, ExitStatus::Code(0));
 }

@@ -11,8 +11,8 @@ fn send(pid: u32, signal: Signal) {
 
 async fn standing_tree(token: &str) -> proctor_process::ManagedProcess {
     let process = start(worker(&["tree", token])).await;
-    soon(process.stdout().lines().next()).await.unwrap();
-    standing(token, 4).await;
+    within_timeout(process.stdout().lines().next()).await.unwrap();
+    wait_for_processes(token, 4).await;
     process
 }
 
@@ -20,7 +20,7 @@ async fn standing_tree(token: &str) -> proctor_process::ManagedProcess {
 async fn kill_ends_the_whole_tree() {
     let token = token();
     let process = standing_tree(&token).await;
-    let report = soon(process.kill()).await.unwrap();
+    let report = within_timeout(process.kill()).await.unwrap();
     assert_eq!(alive_with(&token), [0; 0]);
     assert_eq!(report.status, ExitStatus::Signal(libc::SIGKILL));
     assert!(report.leaked.is_empty(), "killed on purpose: {:?}", report.leaked);
@@ -31,10 +31,10 @@ async fn stop_leaves_no_daemon_behind_and_names_it() {
     let token = token();
     let (process, channel) = start_rpc(serving(RpcMode::Socket)).await;
     let kinds = json!({"token": token, "kinds": ["plain", "session", "daemon"]});
-    soon(channel.request("spawn", &kinds, None)).await.unwrap();
-    let mut alive = standing(&token, 3).await;
+    within_timeout(channel.request("spawn", &kinds, None)).await.unwrap();
+    let mut alive = wait_for_processes(&token, 3).await;
     alive.sort_unstable();
-    let report = process.stop(PATIENCE).await.unwrap();
+    let report = process.stop(TEST_TIMEOUT).await.unwrap();
     assert_eq!(alive_with(&token), [0; 0]);
     assert_eq!(report.status, ExitStatus::Code(0));
     let mut leaked: Vec<u32> = report.leaked.iter().map(|leaked| leaked.pid).collect();
@@ -48,9 +48,9 @@ async fn a_crash_leaves_nothing_behind() {
     let token = token();
     let (process, channel) = start_rpc(serving(RpcMode::Stdio)).await;
     let kinds = json!({"token": token, "kinds": ["daemon", "session"]});
-    soon(channel.request("spawn", &kinds, None)).await.unwrap();
-    soon(channel.request("exit", &json!({"code": 42}), None)).await.unwrap_err();
-    let report = soon(process.wait()).await;
+    within_timeout(channel.request("spawn", &kinds, None)).await.unwrap();
+    within_timeout(channel.request("exit", &json!({"code": 42}), None)).await.unwrap_err();
+    let report = within_timeout(process.wait()).await;
     assert_eq!((report.status, report.leaked.len()), (ExitStatus::Code(42), 2));
     assert_eq!(alive_with(&token), [0; 0]);
 }
@@ -58,7 +58,7 @@ async fn a_crash_leaves_nothing_behind() {
 #[tokio::test]
 async fn an_ordinary_exit_leaks_nothing() {
     for _ in 0..10 {
-        let report = soon(start(worker(&["exit", "0"])).await.wait()).await;
+        let report = within_timeout(start(worker(&["exit", "0"])).await.wait()).await;
         assert!(report.leaked.is_empty());
     }
 }
@@ -69,10 +69,10 @@ async fn a_host_killed_by_sigkill_takes_its_tree_along() {
     // Its own tree must not be ours, or our guard would do the work.
     let argv = [WORKER, "host", &token, GUARD];
     let host = start(ProcessSpec::new(argv, ChildEnvironment::inherited(), Guard::None)).await;
-    assert_eq!(&*soon(host.stdout().lines().next()).await.unwrap().text, "host ready");
-    standing(&token, 5).await;
+    assert_eq!(&*within_timeout(host.stdout().lines().next()).await.unwrap().text, "host ready");
+    wait_for_processes(&token, 5).await;
     send(host.pid().unwrap(), Signal::KILL);
-    soon(host.wait()).await;
+    within_timeout(host.wait()).await;
     eventually("nothing is left", || alive_with(&token).is_empty()).await;
 }
 
@@ -81,7 +81,7 @@ async fn a_storm_of_daemons_is_ended() {
     let token = token();
     let process = start(worker(&["fork-storm", &token])).await;
     eventually("the storm has risen", || alive_with(&token).len() > 5).await;
-    soon(process.kill()).await.unwrap();
+    within_timeout(process.kill()).await.unwrap();
     assert_eq!(alive_with(&token), [0; 0]);
 }
 
@@ -98,7 +98,7 @@ async fn signals_from_the_terminal_do_not_reach_guard_or_child() {
         assert_ne!(session_of(pid), own);
     }
     process.signal(libc::SIGUSR2).await.unwrap();
-    assert_eq!(soon(process.wait()).await.status, ExitStatus::Signal(libc::SIGUSR2));
+    assert_eq!(within_timeout(process.wait()).await.status, ExitStatus::Signal(libc::SIGUSR2));
 }
 
 #[tokio::test]
@@ -106,7 +106,7 @@ async fn a_killed_guard_takes_the_child_along_and_the_loss_is_said() {
     let process = start(worker(&["sleep"])).await;
     let pid = process.pid().unwrap();
     send(own_children()[0], Signal::KILL);
-    let report = soon(process.wait()).await;
+    let report = within_timeout(process.wait()).await;
     assert_eq!((report.status, process.state()), (ExitStatus::Lost, State::Exited));
     // Its new parent is not ours to hurry, so a zombie will do.
     eventually("the child is dead", || matches!(state_of(pid), None | Some('Z'))).await;
@@ -118,7 +118,7 @@ async fn a_stopped_guard_does_not_save_the_tree() {
     let process = start(worker(&["sleep"])).await;
     let pid = process.pid().unwrap();
     send(own_children()[0], Signal::STOP);
-    let report = soon(process.kill()).await.unwrap();
+    let report = within_timeout(process.kill()).await.unwrap();
     assert_eq!(report.status, ExitStatus::Lost);
     // Its new parent is not ours to hurry, so a zombie will do.
     eventually("the child is dead", || matches!(state_of(pid), None | Some('Z'))).await;
@@ -129,8 +129,8 @@ async fn adopted_orphans_are_reaped_while_the_child_lives() {
     let token = token();
     let (process, channel) = start_rpc(serving(RpcMode::Socket)).await;
     let kinds = json!({"token": token, "kinds": ["daemon"]});
-    soon(channel.request("spawn", &kinds, None)).await.unwrap();
-    let orphan = standing(&token, 1).await[0];
+    within_timeout(channel.request("spawn", &kinds, None)).await.unwrap();
+    let orphan = wait_for_processes(&token, 1).await[0];
     send(orphan, Signal::KILL);
     eventually("the orphan is reaped, not a zombie", || !exists(orphan)).await;
     assert!(process.is_alive());
@@ -144,9 +144,9 @@ async fn without_a_guard_the_group_is_killed() {
         .rpc(RpcMode::Socket);
     let (process, channel) = start_rpc(spec).await;
     let kinds = json!({"token": token, "kinds": ["plain"]});
-    soon(channel.request("spawn", &kinds, None)).await.unwrap();
-    standing(&token, 1).await;
-    process.stop(PATIENCE).await.unwrap();
+    within_timeout(channel.request("spawn", &kinds, None)).await.unwrap();
+    wait_for_processes(&token, 1).await;
+    process.stop(TEST_TIMEOUT).await.unwrap();
     eventually("the group is gone", || alive_with(&token).is_empty()).await;
     assert!(own_children().is_empty(), "no zombie");
 }

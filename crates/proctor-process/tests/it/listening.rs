@@ -39,37 +39,37 @@ fn environment(listener: &Listener) -> ChildEnvironment {
 
 #[tokio::test]
 async fn a_worker_connects_by_path_and_speaks_the_protocol() {
-    let (mut listener, _, _folder) = listener(PATIENCE);
+    let (mut listener, _, _folder) = listener(TEST_TIMEOUT);
     let spec = worker_in(environment(&listener).set("WORKER_INDEX", "5"), &["serve", "1"]);
     let process = start(spec).await;
-    let connection = soon(listener.accept()).await.unwrap();
+    let connection = within_timeout(listener.accept()).await.unwrap();
     assert_eq!((connection.stream(), connection.line.slot), (StreamName::Rpc, 5));
     assert_eq!((connection.line.pid, connection.peer_pid), (process.pid(), process.pid()));
     let channel = connection.into_channel(ChannelConfig::default()).unwrap();
     let host = HostInfo { name: "proctor".to_owned(), version: "0".to_owned() };
-    channel.hello(host, PATIENCE).await.unwrap();
-    let sum = channel.request("add", &json!({"a": 1, "b": 2}), Some(PATIENCE)).await.unwrap();
+    channel.hello(host, TEST_TIMEOUT).await.unwrap();
+    let sum = channel.request("add", &json!({"a": 1, "b": 2}), Some(TEST_TIMEOUT)).await.unwrap();
     assert_eq!(sum.body.value()["sum"], 3);
-    channel.shutdown(PATIENCE).await.unwrap();
-    assert!(soon(process.wait()).await.status.success());
+    channel.shutdown(TEST_TIMEOUT).await.unwrap();
+    assert!(within_timeout(process.wait()).await.status.success());
 }
 
 #[tokio::test]
 async fn output_connections_carry_raw_bytes_right_after_the_connect_line() {
-    let (mut listener, _, _folder) = listener(PATIENCE);
+    let (mut listener, _, _folder) = listener(TEST_TIMEOUT);
     let mut stream = UnixStream::connect(listener.path()).unwrap();
     let line = json!({"type": "connect", "token": listener.token(), "stream": "stderr", "slot": 1, "generation": 2});
     stream.write_all(format!("{line}\nat once\nand").as_bytes()).unwrap();
-    let connection = soon(listener.accept()).await.unwrap();
+    let connection = within_timeout(listener.accept()).await.unwrap();
     assert_eq!((connection.stream(), connection.line.generation), (StreamName::Stderr, 2));
     let output = OutputStream::new(OutputConfig::default(), DiagnosticSink::default());
     let mut lines = output.lines();
     connection.feed(&output).unwrap();
-    assert_eq!(&*soon(lines.next()).await.unwrap().text, "at once");
+    assert_eq!(&*within_timeout(lines.next()).await.unwrap().text, "at once");
     stream.write_all(b" later").unwrap();
     drop(stream);
-    assert_eq!(&*soon(lines.next()).await.unwrap().text, "and later");
-    assert!(soon(lines.next()).await.is_none());
+    assert_eq!(&*within_timeout(lines.next()).await.unwrap().text, "and later");
+    assert!(within_timeout(lines.next()).await.is_none());
 }
 
 #[tokio::test]
@@ -98,10 +98,10 @@ async fn whoever_misbehaves_is_closed_and_reported_and_others_get_through() {
     ];
     for (sent, expected) in table {
         let path = listener.path();
-        let outcome = soon(tokio::task::spawn_blocking(move || {
+        let outcome = within_timeout(tokio::task::spawn_blocking(move || {
             let mut stream = UnixStream::connect(path).unwrap();
             drop(stream.write_all(sent.as_bytes()));
-            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
             stream.read(&mut [0; 10])
         }))
         .await
@@ -114,13 +114,13 @@ async fn whoever_misbehaves_is_closed_and_reported_and_others_get_through() {
     drop(UnixStream::connect(listener.path()).unwrap());
     eventually("it is reported", || !seen.lock().unwrap().is_empty()).await;
     let process = start(worker_in(environment(&listener), &["serve", "1"])).await;
-    assert!(soon(listener.accept()).await.is_some());
+    assert!(within_timeout(listener.accept()).await.is_some());
     process.kill().await.unwrap();
 }
 
 #[tokio::test]
 async fn the_folder_is_private_and_goes_away() {
-    let (listener, _, _folder) = listener(PATIENCE);
+    let (listener, _, _folder) = listener(TEST_TIMEOUT);
     let folder = listener.path().parent().unwrap().to_owned();
     assert_eq!(std::fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
     assert!(listener.token().len() >= 32);
@@ -152,7 +152,7 @@ async fn b7_folders_of_killed_listeners_are_removed_and_no_others() {
     for folder in &foreign {
         drop(std::os::unix::net::UnixListener::bind(folder.join("rpc")).unwrap());
     }
-    let (seen, config) = diagnosed(PATIENCE);
+    let (seen, config) = diagnosed(TEST_TIMEOUT);
     let alive = Listener::bind(parent.path(), config).unwrap();
     assert!(!dead.exists(), "nobody listens there");
     let _second = Listener::bind(parent.path(), ListenerConfig::default()).unwrap();

@@ -27,15 +27,15 @@ async fn the_ruby_worker_of_the_page_says_hello_refuses_and_shuts_down() {
             start_rpc(ProcessSpec::new(argv, ChildEnvironment::inherited(), guard()).rpc(mode))
                 .await;
         let host = HostInfo { name: "proctor".to_owned(), version: "0".to_owned() };
-        let hello = channel.hello(host, PATIENCE).await.unwrap();
+        let hello = channel.hello(host, TEST_TIMEOUT).await.unwrap();
         assert_eq!((hello.protocol, &*hello.name, hello.pid), (1, "mine", process.pid()));
-        match channel.request("no such thing", &json!({}), Some(PATIENCE)).await {
+        match channel.request("no such thing", &json!({}), Some(TEST_TIMEOUT)).await {
             Err(RequestError::Failed { error, .. }) => assert_eq!(error.code, "unknown_action"),
             other => panic!("{other:?}"),
         }
-        let reply = channel.shutdown(PATIENCE).await.unwrap();
+        let reply = channel.shutdown(TEST_TIMEOUT).await.unwrap();
         assert_eq!(reply.body.value()["status"], "shutting_down");
-        assert!(soon(process.wait()).await.status.success());
+        assert!(within_timeout(process.wait()).await.status.success());
     }
 }
 

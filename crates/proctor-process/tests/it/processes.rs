@@ -24,7 +24,7 @@ async fn the_states_are_walked_in_order() {
         tokio::spawn(async move { channel.request("sleep", &json!({"ms": 300}), None).await });
     let stopping = tokio::spawn({
         let process = process.clone();
-        async move { process.stop(PATIENCE).await }
+        async move { process.stop(TEST_TIMEOUT).await }
     });
     eventually("stopping", || process.state() == State::Stopping).await;
     assert_eq!(stopping.await.unwrap().unwrap().status, ExitStatus::Code(0));
@@ -54,9 +54,9 @@ async fn a_program_that_is_not_there_is_an_error_and_counts_as_exited() {
         assert!(matches!(error, StartError::Spawn { .. }), "{error}");
         assert!(error.to_string().contains("/no/such/program"), "{error}");
         assert_eq!(process.state(), State::Exited);
-        assert_eq!(soon(process.wait()).await.status, ExitStatus::NotStarted);
+        assert_eq!(within_timeout(process.wait()).await.status, ExitStatus::NotStarted);
         assert!(process.stdout().is_closed() && process.stderr().is_closed());
-        process.stop(PATIENCE).await.unwrap();
+        process.stop(TEST_TIMEOUT).await.unwrap();
     }
 }
 
@@ -98,14 +98,17 @@ async fn codes_and_signals_are_exact() {
                 ChildEnvironment::inherited(),
                 guard.clone(),
             );
-            assert_eq!(soon(start(spec).await.wait()).await.status, ExitStatus::Code(code));
+            assert_eq!(
+                within_timeout(start(spec).await.wait()).await.status,
+                ExitStatus::Code(code)
+            );
         }
         let spec =
             ProcessSpec::new([WORKER, "serve", "1"], ChildEnvironment::inherited(), guard.clone())
                 .rpc(RpcMode::Socket);
         let (process, channel) = start_rpc(spec).await;
-        assert!(soon(channel.request("abort", &(), None)).await.is_err());
-        assert_eq!(soon(process.wait()).await.status, ExitStatus::Signal(libc::SIGABRT));
+        assert!(within_timeout(channel.request("abort", &(), None)).await.is_err());
+        assert_eq!(within_timeout(process.wait()).await.status, ExitStatus::Signal(libc::SIGABRT));
     }
 }
 
@@ -115,19 +118,19 @@ async fn environment_and_folder_are_passed_on() {
     let environment = ChildEnvironment::inherited().set("PROCTOR_TEST", "grün").remove("PATH");
     let spec = worker_in(environment, &["serve", "1"]).cwd(folder.path()).rpc(RpcMode::Socket);
     let (process, channel) = start_rpc(spec).await;
-    let env = soon(channel.request("env", &(), None)).await.unwrap().body.value();
+    let env = within_timeout(channel.request("env", &(), None)).await.unwrap().body.value();
     let env = env["env"].as_array().unwrap();
     assert!(env.contains(&json!(["PROCTOR_TEST", "grün"])));
     assert!(!env.iter().any(|pair| pair[0] == "PATH"));
     assert!(env.iter().any(|pair| pair[0] == "HOME" || pair[0] == "CARGO"), "inherited: {env:?}");
-    let cwd = soon(channel.request("cwd", &(), None)).await.unwrap().body.value();
+    let cwd = within_timeout(channel.request("cwd", &(), None)).await.unwrap().body.value();
     assert_eq!(cwd["cwd"], json!(folder.path().canonicalize().unwrap()));
     process.kill().await.unwrap();
 
     let environment = ChildEnvironment::empty().set("ONLY", "this");
     let spec = worker_in(environment, &["serve", "1"]).rpc(RpcMode::Socket);
     let (process, channel) = start_rpc(spec).await;
-    let env = soon(channel.request("env", &(), None)).await.unwrap().body.value();
+    let env = within_timeout(channel.request("env", &(), None)).await.unwrap().body.value();
     let names: Vec<_> = env["env"].as_array().unwrap().iter().map(|pair| pair[0].clone()).collect();
     assert_eq!(names.len(), 2, "{names:?}");
     assert!(names.contains(&json!("ONLY")) && names.contains(&json!("RPC_SOCKET_FD")));
@@ -138,8 +141,8 @@ async fn environment_and_folder_are_passed_on() {
 async fn stop_asks_first_and_a_polite_worker_exits_with_zero() {
     for mode in [RpcMode::Stdio, RpcMode::Socket] {
         let (process, channel) = start_rpc(serving(mode)).await;
-        soon(channel.request("add", &json!({"a": 1, "b": 2}), None)).await.unwrap();
-        let report = process.stop(PATIENCE).await.unwrap();
+        within_timeout(channel.request("add", &json!({"a": 1, "b": 2}), None)).await.unwrap();
+        let report = process.stop(TEST_TIMEOUT).await.unwrap();
         assert_eq!(report.status, ExitStatus::Code(0));
     }
 }
@@ -149,7 +152,7 @@ async fn without_a_channel_stop_begins_with_sigterm() {
     for guard in [guard(), Guard::None] {
         let process =
             start(ProcessSpec::new([WORKER, "sleep"], ChildEnvironment::inherited(), guard)).await;
-        let report = process.stop(PATIENCE).await.unwrap();
+        let report = process.stop(TEST_TIMEOUT).await.unwrap();
         assert_eq!(report.status, ExitStatus::Signal(libc::SIGTERM));
     }
 }
@@ -171,10 +174,10 @@ async fn a_worker_that_refuses_to_shut_down_gets_sigterm_at_once() {
 
 #[tokio::test]
 async fn stop_is_bounded_by_its_timeout_even_if_nothing_is_honoured() {
-    let spec = deaf_to_sigterm(&["deaf"]).rpc(RpcMode::Socket);
+    let spec = ignoring_sigterm(&["deaf"]).rpc(RpcMode::Socket);
     let process = start(spec).await;
     // Only then is the signal surely ignored.
-    soon(process.stdout().lines().next()).await.unwrap();
+    within_timeout(process.stdout().lines().next()).await.unwrap();
     let timeout = Duration::from_secs(4);
     let begun = Instant::now();
     let report = process.stop(timeout).await.unwrap();
@@ -185,7 +188,7 @@ async fn stop_is_bounded_by_its_timeout_even_if_nothing_is_honoured() {
 
 #[tokio::test]
 async fn stop_with_no_time_kills_at_once() {
-    let process = start(deaf_to_sigterm(&["deaf"])).await;
+    let process = start(ignoring_sigterm(&["deaf"])).await;
     let report = process.stop(Duration::ZERO).await.unwrap();
     assert_eq!(report.status, ExitStatus::Signal(libc::SIGKILL));
 }
@@ -193,8 +196,8 @@ async fn stop_with_no_time_kills_at_once() {
 #[tokio::test]
 async fn stop_kill_and_signal_on_an_exited_process_do_nothing() {
     let process = start(worker(&["exit", "3"])).await;
-    soon(process.wait()).await;
-    assert_eq!(process.stop(PATIENCE).await.unwrap().status, ExitStatus::Code(3));
+    within_timeout(process.wait()).await;
+    assert_eq!(process.stop(TEST_TIMEOUT).await.unwrap().status, ExitStatus::Code(3));
     assert_eq!(process.kill().await.unwrap().status, ExitStatus::Code(3));
     process.signal(libc::SIGUSR1).await.unwrap();
 }
@@ -202,7 +205,7 @@ async fn stop_kill_and_signal_on_an_exited_process_do_nothing() {
 #[tokio::test]
 async fn a_pending_process_cannot_be_ended() {
     let process = ManagedProcess::new(worker(&["sleep"]));
-    assert!(matches!(process.stop(PATIENCE).await, Err(StopError::NotStarted { .. })));
+    assert!(matches!(process.stop(TEST_TIMEOUT).await, Err(StopError::NotStarted { .. })));
     assert!(matches!(process.kill().await, Err(StopError::NotStarted { .. })));
     assert!(matches!(process.signal(15).await, Err(StopError::NotStarted { .. })));
     process.start().await.unwrap();
@@ -215,7 +218,7 @@ async fn a_signal_reaches_the_process() {
         let process =
             start(ProcessSpec::new([WORKER, "sleep"], ChildEnvironment::inherited(), guard)).await;
         process.signal(libc::SIGUSR1).await.unwrap();
-        assert_eq!(soon(process.wait()).await.status, ExitStatus::Signal(libc::SIGUSR1));
+        assert_eq!(within_timeout(process.wait()).await.status, ExitStatus::Signal(libc::SIGUSR1));
     }
 }
 
@@ -229,7 +232,7 @@ async fn a_child_starts_with_no_signal_blocked_and_none_ignored_by_us() {
     for guard in [guard(), Guard::None] {
         let argv = ["grep", "-E", "Sig(Blk|Ign)", "/proc/self/status"];
         let process = start(ProcessSpec::new(argv, ChildEnvironment::inherited(), guard)).await;
-        let lines = soon(process.stdout().lines().collect()).await;
+        let lines = within_timeout(process.stdout().lines().collect()).await;
         assert_eq!(signal_set(&lines[0].text), 0, "{}", lines[0].text);
         // What we were told to ignore stays ignored, but for SIGPIPE, which is Rust's own doing.
         let own = std::fs::read_to_string("/proc/self/status").unwrap();
@@ -261,7 +264,7 @@ async fn callbacks_run_once_panics_do_not_spread_and_late_ones_run_at_once() {
         });
     }
     process.start().await.unwrap();
-    soon(process.wait()).await;
+    within_timeout(process.wait()).await;
     // Whoever was registered before the exit has been called when `wait` returns.
     assert_eq!(calls.load(Ordering::SeqCst), 5);
     let late = Arc::clone(&calls);
@@ -269,7 +272,7 @@ async fn callbacks_run_once_panics_do_not_spread_and_late_ones_run_at_once() {
         late.fetch_add(1, Ordering::SeqCst);
     });
     assert_eq!(calls.load(Ordering::SeqCst), 6);
-    process.stop(PATIENCE).await.unwrap();
+    process.stop(TEST_TIMEOUT).await.unwrap();
     process.kill().await.unwrap();
     assert_eq!(calls.load(Ordering::SeqCst), 6);
 }
@@ -299,7 +302,7 @@ async fn many_tasks_may_stop_kill_and_wait_at_once() {
             .collect();
         let mut statuses = Vec::new();
         for task in tasks {
-            statuses.push(soon(task).await.unwrap());
+            statuses.push(within_timeout(task).await.unwrap());
         }
         statuses.dedup();
         assert_eq!(statuses.len(), 1, "everybody sees the same end: {statuses:?}");
@@ -326,12 +329,12 @@ fn the_end_of_the_runtime_ends_the_tree() {
     let token = token();
     let process = runtime.block_on(async {
         let process = start(worker(&["tree", &token])).await;
-        soon(process.stdout().lines().next()).await.unwrap();
-        standing(&token, 4).await;
+        within_timeout(process.stdout().lines().next()).await.unwrap();
+        wait_for_processes(&token, 4).await;
         process
     });
     drop(runtime);
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     while !alive_with(&token).is_empty() {
         assert!(Instant::now() < deadline, "still there: {:?}", alive_with(&token));
         std::thread::yield_now();

@@ -34,7 +34,7 @@ async fn malformed_lines_are_reported_and_skipped() {
         "wait-eof",
     ];
     let (process, channel) = start_rpc(scripted(&steps, config)).await;
-    let reply = soon(channel.request("x", &(), None)).await.unwrap();
+    let reply = within_timeout(channel.request("x", &(), None)).await.unwrap();
     assert_eq!(reply.body.value()["ok"], true);
     let seen = seen.lock().unwrap().clone();
     assert_eq!(seen.len(), 4, "{seen:?}");
@@ -51,7 +51,7 @@ async fn a_line_above_the_limit_is_dropped_without_growing_memory() {
     let steps = ["read", "fill:50000000", r"write:\n", OK, "wait-eof"];
     let (process, channel) = start_rpc(scripted(&steps, config)).await;
     let before = peak_memory();
-    let reply = soon(channel.request("x", &(), None)).await.unwrap();
+    let reply = within_timeout(channel.request("x", &(), None)).await.unwrap();
     assert_eq!(reply.body.value()["ok"], true);
     let grown = peak_memory().saturating_sub(before);
     assert!(grown < 10_000, "{grown} KiB more");
@@ -79,7 +79,7 @@ async fn a_request_above_the_limit_is_refused_before_it_is_sent() {
     let error = channel.request("echo", &big, None).await.unwrap_err();
     assert!(matches!(error, RequestError::Encode { .. }) && error.to_string().contains("1000"));
     assert_eq!(channel.pending(), 0);
-    let fine = soon(channel.request("add", &json!({"a": 1, "b": 1}), None)).await;
+    let fine = within_timeout(channel.request("add", &json!({"a": 1, "b": 1}), None)).await;
     assert!(fine.is_ok());
     process.kill().await.unwrap();
 }
@@ -88,7 +88,7 @@ async fn a_request_above_the_limit_is_refused_before_it_is_sent() {
 async fn a_complete_last_line_without_line_feed_counts() {
     let steps = ["read", r#"write:{"reply_to":"ID","last":true}"#, "exit:0"];
     let (_process, channel) = start_rpc(scripted(&steps, ChannelConfig::default())).await;
-    let reply = soon(channel.request("x", &(), None)).await.unwrap();
+    let reply = within_timeout(channel.request("x", &(), None)).await.unwrap();
     assert_eq!(reply.body.value()["last"], true);
 }
 
@@ -97,7 +97,7 @@ async fn a_torn_last_line_is_reported_and_the_request_ends() {
     let (config, seen) = watched();
     let steps = ["read", r#"write:{"reply_to":"ID","la"#, "exit:0"];
     let (_process, channel) = start_rpc(scripted(&steps, config)).await;
-    let error = soon(channel.request("x", &(), None)).await.unwrap_err();
+    let error = within_timeout(channel.request("x", &(), None)).await.unwrap_err();
     assert!(matches!(error, RequestError::Closed { .. }));
     let seen = seen.lock().unwrap().clone();
     assert!(matches!(&seen[..], [Diagnostic::MalformedLine { .. }]), "{seen:?}");
@@ -107,9 +107,9 @@ async fn a_torn_last_line_is_reported_and_the_request_ends() {
 async fn a_peer_that_closes_early_but_lives_on_ends_the_channel_only() {
     let steps = ["read", "close", "wait-eof", "sleep:60000"];
     let (process, channel) = start_rpc(scripted(&steps, ChannelConfig::default())).await;
-    let error = soon(channel.request("x", &(), None)).await.unwrap_err();
+    let error = within_timeout(channel.request("x", &(), None)).await.unwrap_err();
     assert!(matches!(error, RequestError::Closed { .. }));
-    assert_eq!(soon(channel.closed()).await, CloseReason::EndOfFile);
+    assert_eq!(within_timeout(channel.closed()).await, CloseReason::EndOfFile);
     assert!(process.is_alive());
     // Nobody to ask, so stop begins with SIGTERM.
     let report = process.stop(Duration::from_mins(1)).await.unwrap();
@@ -121,8 +121,8 @@ async fn replies_to_nothing_are_ignored() {
     let steps =
         ["read", r#"write:{"reply_to":"r99"}\n{"reply_to":"?"}\n"#, OK, OK, "read", OK, "wait-eof"];
     let (process, channel) = start_rpc(scripted(&steps, ChannelConfig::default())).await;
-    soon(channel.request("x", &(), None)).await.unwrap();
-    soon(channel.request("y", &(), None)).await.unwrap();
+    within_timeout(channel.request("x", &(), None)).await.unwrap();
+    within_timeout(channel.request("y", &(), None)).await.unwrap();
     process.kill().await.unwrap();
 }
 
@@ -131,7 +131,7 @@ async fn a_request_without_action_is_answered_bad_request() {
     let steps = [r#"write:{"id":"w1"}\n"#, "read", r#"write:{"type":"answered"}\n"#, "wait-eof"];
     let (process, channel) = start_rpc(scripted(&steps, ChannelConfig::default())).await;
     let mut notifications = channel.notifications().unwrap();
-    assert_eq!(&*soon(notifications.next()).await.unwrap().kind, "answered");
+    assert_eq!(&*within_timeout(notifications.next()).await.unwrap().kind, "answered");
     process.kill().await.unwrap();
 }
 
@@ -158,11 +158,11 @@ async fn a_slow_consumer_makes_the_child_wait_and_loses_nothing() {
     }
     assert!(!flood.is_finished());
     for number in 0..20_000 {
-        let notification = soon(notifications.next()).await.unwrap();
+        let notification = within_timeout(notifications.next()).await.unwrap();
         assert_eq!(notification.body.value()["payload"]["number"], number);
     }
-    soon(flood).await.unwrap().unwrap();
-    process.stop(PATIENCE).await.unwrap();
+    within_timeout(flood).await.unwrap().unwrap();
+    process.stop(TEST_TIMEOUT).await.unwrap();
 }
 
 #[tokio::test]
@@ -175,7 +175,7 @@ async fn the_queue_is_bounded_by_bytes_too() {
     eventually("reading pauses", || !seen.lock().unwrap().is_empty()).await;
     let mut notifications = channel.notifications().unwrap();
     for _ in 0..3 {
-        assert_eq!(&*soon(notifications.next()).await.unwrap().kind, "big");
+        assert_eq!(&*within_timeout(notifications.next()).await.unwrap().kind, "big");
     }
     process.kill().await.unwrap();
 }
@@ -193,10 +193,10 @@ async fn pending_requests_end_although_nobody_takes_notifications() {
     });
     eventually("a request is open", || channel.pending() == 1).await;
     process.kill().await.unwrap();
-    assert!(soon(flood).await.unwrap().is_err());
+    assert!(within_timeout(flood).await.unwrap().is_err());
     // What the kernel still held is there, in order, and then the end.
     let mut expected = 0;
-    while let Some(notification) = soon(notifications.next()).await {
+    while let Some(notification) = within_timeout(notifications.next()).await {
         assert_eq!(notification.body.value()["payload"]["number"], expected);
         expected += 1;
     }
@@ -209,13 +209,13 @@ async fn dropping_the_queue_discards_and_the_channel_goes_on() {
         .notifications(NotificationMode::Queue { count: 4, bytes: 1 << 20 });
     let (process, channel) = start_rpc(serving(RpcMode::Socket).channel(config)).await;
     drop(channel.notifications());
-    soon(channel.request("flood", &json!({"count": 10_000}), None)).await.unwrap();
-    process.stop(PATIENCE).await.unwrap();
+    within_timeout(channel.request("flood", &json!({"count": 10_000}), None)).await.unwrap();
+    process.stop(TEST_TIMEOUT).await.unwrap();
     let config = ChannelConfig::default().notifications(NotificationMode::Discard);
     let (process, channel) = start_rpc(serving(RpcMode::Stdio).channel(config)).await;
     assert!(channel.notifications().is_none());
-    soon(channel.request("flood", &json!({"count": 10_000}), None)).await.unwrap();
-    process.stop(PATIENCE).await.unwrap();
+    within_timeout(channel.request("flood", &json!({"count": 10_000}), None)).await.unwrap();
+    process.stop(TEST_TIMEOUT).await.unwrap();
 }
 
 #[tokio::test]
@@ -241,7 +241,7 @@ async fn senders_wait_for_a_child_that_does_not_read() {
         async move { channel.notify("note", &payload).await }
     });
     process.kill().await.unwrap();
-    assert!(soon(waiting).await.unwrap().is_err());
+    assert!(within_timeout(waiting).await.unwrap().is_err());
 }
 
 #[tokio::test]
@@ -255,7 +255,8 @@ async fn a_sender_that_gives_up_leaves_no_half_line() {
         given_up += usize::from(channel.request("echo", &payload, timeout).await.is_err());
     }
     assert!(given_up > 0);
-    let reply = soon(channel.request("add", &json!({"a": 20, "b": 3}), None)).await.unwrap();
+    let reply =
+        within_timeout(channel.request("add", &json!({"a": 20, "b": 3}), None)).await.unwrap();
     assert_eq!(reply.body.value()["sum"], 23);
-    process.stop(PATIENCE).await.unwrap();
+    process.stop(TEST_TIMEOUT).await.unwrap();
 }

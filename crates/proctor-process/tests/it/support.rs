@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 pub(crate) const WORKER: &str = env!("CARGO_BIN_EXE_proctor-test-worker");
 pub(crate) const GUARD: &str = env!("CARGO_BIN_EXE_proctor-test-guard");
 /// Far above what anything here takes, even on a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 
 pub(crate) fn guard() -> Guard {
     Guard::Program(GuardCommand::new(GUARD, Vec::<String>::new()))
@@ -38,7 +38,7 @@ pub(crate) fn scripted(steps: &[&str], config: ChannelConfig) -> ProcessSpec {
 }
 
 /// The same worker, deaf to SIGTERM: an ignored signal stays ignored across exec.
-pub(crate) fn deaf_to_sigterm(args: &[&str]) -> ProcessSpec {
+pub(crate) fn ignoring_sigterm(args: &[&str]) -> ProcessSpec {
     let line = format!("trap '' TERM; exec {WORKER} {}", args.join(" "));
     ProcessSpec::new(["sh", "-c", &line], ChildEnvironment::inherited(), guard())
 }
@@ -54,13 +54,13 @@ pub(crate) async fn start_rpc(spec: ProcessSpec) -> (ManagedProcess, Channel) {
 }
 
 /// Waits for a future, but not for ever.
-pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(PATIENCE, future).await.expect("this takes too long")
+pub(crate) async fn within_timeout<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(TEST_TIMEOUT, future).await.expect("this takes too long")
 }
 
 /// Waits for a condition that cannot wake us.
 pub(crate) async fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     while !condition() {
         assert!(Instant::now() < deadline, "still not true: {what}");
         tokio::time::sleep(Duration::from_millis(2)).await;
@@ -84,7 +84,7 @@ pub(crate) fn alive_with(token: &str) -> Vec<u32> {
 
 /// Waits until `count` processes with the token stand. A process that has just been started may
 /// not show its command line yet.
-pub(crate) async fn standing(token: &str, count: usize) -> Vec<u32> {
+pub(crate) async fn wait_for_processes(token: &str, count: usize) -> Vec<u32> {
     eventually("all of them stand", || alive_with(token).len() == count).await;
     alive_with(token)
 }

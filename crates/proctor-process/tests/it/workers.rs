@@ -9,17 +9,17 @@ async fn a_worker_whose_host_goes_away_exits_with_zero() {
     for mode in [RpcMode::Stdio, RpcMode::Socket] {
         let (process, channel) = start_rpc(serving(mode)).await;
         channel.close();
-        assert!(soon(process.wait()).await.status.success());
+        assert!(within_timeout(process.wait()).await.status.success());
     }
 }
 
 #[tokio::test]
 async fn a_worker_with_several_threads_shuts_down_while_one_reads() {
     let (process, channel) = start_rpc(worker(&["serve", "4"]).rpc(RpcMode::Socket)).await;
-    soon(channel.request("add", &json!({"a": 1, "b": 1}), None)).await.unwrap();
-    let reply = channel.shutdown(PATIENCE).await.unwrap();
+    within_timeout(channel.request("add", &json!({"a": 1, "b": 1}), None)).await.unwrap();
+    let reply = channel.shutdown(TEST_TIMEOUT).await.unwrap();
     assert_eq!(reply.body.value()["status"], "shutting_down");
-    assert!(soon(process.wait()).await.status.success());
+    assert!(within_timeout(process.wait()).await.status.success());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -37,21 +37,23 @@ async fn several_threads_of_a_worker_ask_the_host_at_once() {
             let channel = channel.clone();
             tokio::spawn(async move {
                 let ask = json!({"ask": "mirror", "with": {"q": number}});
-                let reply = channel.request("ask", &ask, Some(PATIENCE)).await.unwrap();
+                let reply = channel.request("ask", &ask, Some(TEST_TIMEOUT)).await.unwrap();
                 assert_eq!(reply.body.value()["answer"]["back"], number);
             })
         })
         .collect();
     for task in tasks {
-        soon(task).await.unwrap();
+        within_timeout(task).await.unwrap();
     }
-    process.stop(PATIENCE).await.unwrap();
+    process.stop(TEST_TIMEOUT).await.unwrap();
 }
 
 #[tokio::test]
 async fn a_reply_above_the_limit_is_an_error_not_silence() {
     let (process, channel) = start_rpc(serving(RpcMode::Socket)).await;
-    let error = soon(channel.request("big", &json!({"bytes": 9_000_000}), None)).await.unwrap_err();
+    let error = within_timeout(channel.request("big", &json!({"bytes": 9_000_000}), None))
+        .await
+        .unwrap_err();
     assert!(error.to_string().contains("too_large"), "{error}");
-    process.stop(PATIENCE).await.unwrap();
+    process.stop(TEST_TIMEOUT).await.unwrap();
 }

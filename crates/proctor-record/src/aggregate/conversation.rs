@@ -6,7 +6,7 @@ use proctor_events::{
 };
 
 use super::detail::Detail;
-use super::{make_room, push};
+use super::{push, reserve_one};
 use crate::model::{AgentMessage, Conversation, Simulation, ToolCall, TopicVisit, Turn, UserTurn};
 
 fn turn(conversation: &mut Conversation, number: u32) -> &mut Turn {
@@ -14,7 +14,7 @@ fn turn(conversation: &mut Conversation, number: u32) -> &mut Turn {
     let turns = &mut conversation.turns;
     let place = turns.partition_point(|turn| turn.number < number);
     if turns.get(place).is_none_or(|turn| turn.number != number) {
-        make_room(turns);
+        reserve_one(turns);
         turns.insert(place, Turn { number, topic, ..Turn::default() });
     }
     &mut turns[place]

@@ -12,7 +12,7 @@ const REPLY_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Why a request has no reply.
 #[derive(Debug, thiserror::Error)]
-pub enum AskError {
+pub enum ControlError {
     /// No process listens: the run is over or died.
     #[error("the run is not live")]
     NotLive,
@@ -25,7 +25,7 @@ pub enum AskError {
 }
 
 /// Asks the run in this folder for its status.
-pub fn query_status(folder: &Path) -> Result<Status, AskError> {
+pub fn query_status(folder: &Path) -> Result<Status, ControlError> {
     request(folder, Action::Status)
 }
 
@@ -35,19 +35,19 @@ pub fn is_live(folder: &Path) -> bool {
 }
 
 /// Asks the run in this folder to stop: nothing new starts, running examples get the grace.
-pub fn cancel(folder: &Path) -> Result<Status, AskError> {
+pub fn cancel(folder: &Path) -> Result<Status, ControlError> {
     request(folder, Action::Cancel)
 }
 
 /// Asks the run in this folder to end now.
-pub fn kill(folder: &Path) -> Result<Status, AskError> {
+pub fn kill(folder: &Path) -> Result<Status, ControlError> {
     request(folder, Action::Kill)
 }
 
-fn request(folder: &Path, action: Action) -> Result<Status, AskError> {
+fn request(folder: &Path, action: Action) -> Result<Status, ControlError> {
     let mut connection = socket::connect(folder).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => AskError::NotLive,
-        _ => AskError::NoReply(error),
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => ControlError::NotLive,
+        _ => ControlError::NoReply(error),
     })?;
     let mut exchange = || -> io::Result<String> {
         connection.set_read_timeout(Some(REPLY_TIMEOUT))?;
@@ -55,11 +55,11 @@ fn request(folder: &Path, action: Action) -> Result<Status, AskError> {
         connection.write_all(&to_line(&Request { v: VERSION, action })?)?;
         read_line(&connection)
     };
-    let text = exchange().map_err(AskError::NoReply)?;
+    let text = exchange().map_err(ControlError::NoReply)?;
     match serde_json::from_str(&text) {
         Ok(Answer::Status(status)) => Ok(status),
-        Ok(Answer::Error { message }) => Err(AskError::Refused(message)),
-        Err(error) => Err(AskError::NoReply(error.into())),
+        Ok(Answer::Error { message }) => Err(ControlError::Refused(message)),
+        Err(error) => Err(ControlError::NoReply(error.into())),
     }
 }
 

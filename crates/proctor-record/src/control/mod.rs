@@ -14,7 +14,7 @@ mod server;
 mod socket;
 mod wire;
 
-pub use client::{AskError, LiveRun, cancel, is_live, kill, live_runs, query_status};
+pub use client::{ControlError, LiveRun, cancel, is_live, kill, live_runs, query_status};
 pub use server::{ControlServer, ControlledRun};
 pub use socket::SOCKET_NAME;
 pub use wire::{State, Status};

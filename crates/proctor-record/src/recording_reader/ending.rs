@@ -9,7 +9,7 @@ use proctor_events::{Body, Event, SuiteFinished, Timestamp};
 
 /// How much of the end is read at first, and at most.
 const FIRST_READ: u64 = 8 << 10;
-const LONGEST_READ: u64 = 512 << 10;
+const MAX_READ: u64 = 512 << 10;
 
 /// The `SuiteFinished` among the last lines of a recording, with its time; `None` where the run has not finished.
 pub fn last_suite_finished(
@@ -27,7 +27,7 @@ pub fn last_suite_finished(
         if let Some(found) = whole.rsplit(|byte| *byte == b'\n').find_map(parse_suite_finished) {
             return Ok(Some(found));
         }
-        if start == 0 || size >= LONGEST_READ {
+        if start == 0 || size >= MAX_READ {
             return Ok(None);
         }
         size *= 8;

@@ -124,7 +124,7 @@ impl RecordingFollower {
             let (used, complete) = self.lines.feed(rest);
             rest = &rest[used..];
             if complete {
-                hand_out(&self.lines.line(), &mut take);
+                pass_line(&self.lines.line(), &mut take);
             }
         }
         Ok(Growth::More)
@@ -171,7 +171,7 @@ impl RecordingFollower {
         let whole = self.has_torn_line() && matches!(self.lines.line().parse(), Ok(Some(_)));
         if whole {
             self.torn_line_taken = true;
-            hand_out(&self.lines.line(), &mut take);
+            pass_line(&self.lines.line(), &mut take);
         }
         whole
     }
@@ -205,7 +205,7 @@ impl RecordingFollower {
     }
 }
 
-fn hand_out(line: &Line<'_>, take: &mut impl FnMut(RecordedLine<'_>)) {
+fn pass_line(line: &Line<'_>, take: &mut impl FnMut(RecordedLine<'_>)) {
     let Line { number, offset, bytes, .. } = *line;
     let Some(mut event) = line.parse().transpose() else { return };
     let has_seq = event.as_ref().is_ok_and(|event| event.seq.is_some());

@@ -12,8 +12,8 @@ type Key = (Option<ExampleId>, AttemptNumber);
 
 /// All attempts of a run.
 #[derive(Debug, Default)]
-pub(super) struct Attempts {
-    attempts: HashMap<Key, Attempt>,
+pub(super) struct CheckedAttempts {
+    attempts: HashMap<Key, CheckedAttempt>,
     /// Final results by example and repetition: the line of each.
     finals: HashMap<(Option<ExampleId>, u32), u64>,
     /// What each id stands for: file and path, as one text, from the first event that says so.
@@ -21,7 +21,7 @@ pub(super) struct Attempts {
 }
 
 #[derive(Debug, Default)]
-struct Attempt {
+struct CheckedAttempt {
     started: Option<u64>,
     finished: Option<u64>,
 }
@@ -30,7 +30,7 @@ fn key(event: &Event) -> Key {
     (event.example_id.clone(), AttemptNumber::of(event))
 }
 
-fn shown((id, AttemptNumber { repeat, attempt }): &Key) -> String {
+fn attempt_text((id, AttemptNumber { repeat, attempt }): &Key) -> String {
     let id = id.as_ref().map_or_else(|| "without id".to_owned(), ToString::to_string);
     format!("example {id}, repetition {repeat}, attempt {attempt}")
 }
@@ -45,7 +45,7 @@ fn other_attempt(key: &Key, attempt: u32) -> Key {
     (key.0.clone(), AttemptNumber { attempt, ..key.1 })
 }
 
-impl Attempts {
+impl CheckedAttempts {
     /// Takes a start. False if it cannot be one.
     pub(super) fn started(
         &mut self,
@@ -55,17 +55,18 @@ impl Attempts {
         findings: &mut Findings,
     ) -> bool {
         let key = key(event);
-        let mut right = self.named(line, event, payload.file.as_deref(), &payload.path, findings);
+        let mut right =
+            self.check_name(line, event, payload.file.as_deref(), &payload.path, findings);
         let mut fail = |message: String| {
             findings.error(Some(line), message);
             right = false;
         };
         match self.attempts.get(&key) {
-            Some(Attempt { finished: Some(earlier), .. }) => fail(format!(
+            Some(CheckedAttempt { finished: Some(earlier), .. }) => fail(format!(
                 "starts {} again, which line {earlier} ended: two examples have this id, or lines are repeated",
-                shown(&key)
+                attempt_text(&key)
             )),
-            Some(Attempt { started: Some(earlier), .. }) => {
+            Some(CheckedAttempt { started: Some(earlier), .. }) => {
                 fail(format!("starts again, without an end, what line {earlier} started"));
             }
             _ => {}
@@ -73,16 +74,16 @@ impl Attempts {
         let number = key.1.attempt;
         let before = other_attempt(&key, number.saturating_sub(1));
         if let Some(earlier) = self.finals.get(&repetition(&key)) {
-            fail(format!("starts {} after its final result in line {earlier}", shown(&key)));
+            fail(format!("starts {} after its final result in line {earlier}", attempt_text(&key)));
         } else if number > 1 && self.attempts.get(&before).is_none_or(|it| it.finished.is_none()) {
-            fail(format!("starts {} before the attempt before it has ended", shown(&key)));
+            fail(format!("starts {} before the attempt before it has ended", attempt_text(&key)));
         }
         self.attempts.entry(key).or_default().started.get_or_insert(line);
         right
     }
 
     /// One id stands for one example.
-    fn named(
+    fn check_name(
         &mut self,
         line: u64,
         event: &Event,
@@ -114,22 +115,22 @@ impl Attempts {
     ) -> bool {
         let key = key(event);
         let path = payload.path.as_deref().unwrap_or_default();
-        let mut right = self.named(line, event, payload.file.as_deref(), path, findings);
+        let mut right = self.check_name(line, event, payload.file.as_deref(), path, findings);
         let mut fail = |message: String| {
             findings.error(Some(line), message);
             right = false;
         };
         let attempt = self.attempts.entry(key.clone()).or_default();
         if let Some(earlier) = attempt.finished {
-            fail(format!("ends {} again, which line {earlier} ended", shown(&key)));
+            fail(format!("ends {} again, which line {earlier} ended", attempt_text(&key)));
         } else if strict && attempt.started.is_none() && !needs_no_start(payload) {
-            fail(format!("ends {}, which never started", shown(&key)));
+            fail(format!("ends {}, which never started", attempt_text(&key)));
         } else if attempt.started.is_some() && payload.status == Status::NotRun {
-            fail(format!("says that {} was not run, but it was started", shown(&key)));
+            fail(format!("says that {} was not run, but it was started", attempt_text(&key)));
         } else if payload.status == Status::Passed && payload.r#final == Some(false) {
             fail(format!(
                 "{} passed, and is not final: nobody tries again what passed",
-                shown(&key)
+                attempt_text(&key)
             ));
         }
         attempt.finished.get_or_insert(line);
@@ -141,7 +142,7 @@ impl Attempts {
                 Some(line),
                 format!(
                     "is a second final result; the first of {} is in line {earlier}",
-                    shown(&key)
+                    attempt_text(&key)
                 ),
             );
             right = false;
@@ -150,14 +151,18 @@ impl Attempts {
     }
 
     /// Checks that an event about an example comes while an attempt runs. False if not.
-    pub(super) fn during(&self, line: u64, event: &Event, findings: &mut Findings) -> bool {
+    pub(super) fn check_running(&self, line: u64, event: &Event, findings: &mut Findings) -> bool {
         let key = key(event);
         let message = match self.attempts.get(&key) {
-            Some(Attempt { started: Some(_), finished: None }) => return true,
-            Some(Attempt { finished: Some(end), .. }) => {
-                format!("{} about {}, which line {end} ended", event.type_name(), shown(&key))
+            Some(CheckedAttempt { started: Some(_), finished: None }) => return true,
+            Some(CheckedAttempt { finished: Some(end), .. }) => {
+                format!(
+                    "{} about {}, which line {end} ended",
+                    event.type_name(),
+                    attempt_text(&key)
+                )
             }
-            _ => format!("{} about {}, which never started", event.type_name(), shown(&key)),
+            _ => format!("{} about {}, which never started", event.type_name(), attempt_text(&key)),
         };
         findings.error(Some(line), message);
         false
@@ -175,13 +180,13 @@ impl Attempts {
 
     /// What the end of a run leaves open: the line of the start and what is missing, in order.
     pub(super) fn left_open(&self) -> Vec<(u64, String)> {
-        let missing = |(key, attempt): (&Key, &Attempt)| {
+        let missing = |(key, attempt): (&Key, &CheckedAttempt)| {
             let next = other_attempt(key, key.1.attempt.saturating_add(1));
             let final_there = self.finals.contains_key(&repetition(key));
             match (attempt.started, attempt.finished) {
-                (Some(line), None) => Some((line, format!("{} never finished", shown(key)))),
+                (Some(line), None) => Some((line, format!("{} never finished", attempt_text(key)))),
                 (_, Some(line)) if !final_there && !self.attempts.contains_key(&next) => {
-                    Some((line, format!("{} is the last one, and not final", shown(key))))
+                    Some((line, format!("{} is the last one, and not final", attempt_text(key))))
                 }
                 _ => None,
             }

@@ -146,7 +146,7 @@ pub fn validate_file(path: &Path) -> io::Result<Validation> {
     let mut validation = validate(Reader::open(path)?);
     let folder = path.file_name().filter(|name| *name == "events.jsonl").and(path.parent());
     if let Some(folder) = folder.and_then(RunFolder::at) {
-        validation.consider(&folder);
+        validation.add_folder_state(&folder);
     }
     Ok(validation)
 }
@@ -223,7 +223,7 @@ impl Check {
 
 impl Validation {
     /// Adds what the run's folder knows: who stopped it, and whether it is going on.
-    fn consider(&mut self, folder: &RunFolder) {
+    fn add_folder_state(&mut self, folder: &RunFolder) {
         let Ok(info) = folder.info() else { return };
         let Some(run) = self.runs.iter_mut().find(|run| run.run == info.run_id.to_string()) else {
             let message = format!("run.json is of run {}, which is not in this file", info.run_id);

@@ -4,10 +4,10 @@ use proctor_events::{Body, Event, FORMAT_VERSION, Status, SuiteFinished, SuiteSt
 
 use proctor_verdict::{Liveness, Policy, RunState, RunVerdict};
 
-use super::attempts::Attempts;
+use super::attempts::CheckedAttempts;
 use super::chain::Chain;
 use super::counts::ResultCounts;
-use super::verdicts::Verdicts;
+use super::verdicts::CheckedVerdicts;
 use super::{CheckedRun, DigestState, Findings, RecordingState};
 
 /// How far the time may go back from one event to the next. Several threads take the time before they get their number.
@@ -26,9 +26,9 @@ pub(super) struct RunCheck {
     /// Lines at which the time goes back, and by how many milliseconds.
     set_back: Vec<(u64, i64)>,
     chain: Chain,
-    attempts: Attempts,
+    attempts: CheckedAttempts,
     counts: ResultCounts,
-    verdicts: Verdicts,
+    verdicts: CheckedVerdicts,
     started: Option<u64>,
     announced: Option<u64>,
     /// Whether the run decides on repetitions as it goes: what it announces is the least that it will have.
@@ -49,9 +49,9 @@ impl RunCheck {
             latest: None,
             set_back: Vec::new(),
             chain: Chain::default(),
-            attempts: Attempts::default(),
+            attempts: CheckedAttempts::default(),
             counts: ResultCounts::default(),
-            verdicts: Verdicts::default(),
+            verdicts: CheckedVerdicts::default(),
             started: None,
             announced: None,
             may_grow: false,
@@ -188,7 +188,7 @@ impl RunCheck {
                 // What an example has printed may be read after its end.
                 Body::WorkerLog(_) => true,
                 _ if self.numbered && event.example_id.is_some() => {
-                    self.attempts.during(line, event, findings)
+                    self.attempts.check_running(line, event, findings)
                 }
                 _ => true,
             }

@@ -12,20 +12,20 @@ use super::Findings;
 
 /// The results of a run by example.
 #[derive(Debug, Default)]
-pub(super) struct Verdicts {
-    examples: BTreeMap<Option<ExampleId>, Tracked>,
+pub(super) struct CheckedVerdicts {
+    examples: BTreeMap<Option<ExampleId>, TrackedExample>,
     pub(super) policy: Policy,
     /// Errors outside examples.
     pub(super) errors: u64,
 }
 
 #[derive(Debug, Default)]
-struct Tracked {
+struct TrackedExample {
     tally: ExampleTally,
     pass_rate: Option<PassRate>,
 }
 
-impl Verdicts {
+impl CheckedVerdicts {
     pub(super) fn started(&mut self, event: &Event, payload: &ExampleStarted) {
         let tracked = self.examples.entry(event.example_id.clone()).or_default();
         tracked.pass_rate = payload.pass_rate.and_then(PassRate::new).or(tracked.pass_rate);

@@ -6,17 +6,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use proctor_record::control::{
-    AskError, ControlServer, ControlledRun, SOCKET_NAME, State, Status, cancel, kill, live_runs,
-    query_status,
+    ControlError, ControlServer, ControlledRun, SOCKET_NAME, State, Status, cancel, kill,
+    live_runs, query_status,
 };
 
 #[derive(Clone, Default)]
-struct Run {
+struct FakeRun {
     cancelled: Arc<AtomicU64>,
     killed: Arc<AtomicU64>,
 }
 
-impl ControlledRun for Run {
+impl ControlledRun for FakeRun {
     fn status(&self) -> Status {
         let stopping = self.cancelled.load(Ordering::SeqCst) > 0;
         Status {
@@ -49,8 +49,8 @@ fn folder(under: &Path, name: &str) -> PathBuf {
 fn a_live_run_answers_and_is_gone_afterwards() {
     let place = tempfile::tempdir().unwrap();
     let here = folder(place.path(), "r1");
-    assert!(matches!(query_status(&here), Err(AskError::NotLive)), "before");
-    let run = Run::default();
+    assert!(matches!(query_status(&here), Err(ControlError::NotLive)), "before");
+    let run = FakeRun::default();
     let server = ControlServer::start(&here, run.clone()).unwrap();
     let status = query_status(&here).unwrap();
     assert_eq!((status.completed, status.total, status.state), (3, 5, State::Running));
@@ -60,21 +60,21 @@ fn a_live_run_answers_and_is_gone_afterwards() {
     assert_eq!(run.cancelled.load(Ordering::SeqCst) + run.killed.load(Ordering::SeqCst), 2);
     drop(server);
     assert!(!here.join(SOCKET_NAME).exists());
-    assert!(matches!(query_status(&here), Err(AskError::NotLive)), "after");
+    assert!(matches!(query_status(&here), Err(ControlError::NotLive)), "after");
 }
 
 #[test]
 fn a_folder_deeper_than_an_address_may_be_long_is_no_obstacle() {
     let place = tempfile::tempdir().unwrap();
     let here = folder(place.path(), &format!("{}/{}/r1", "d".repeat(120), "e".repeat(120)));
-    let _server = ControlServer::start(&here, Run::default()).unwrap();
+    let _server = ControlServer::start(&here, FakeRun::default()).unwrap();
     assert_eq!(query_status(&here).unwrap().run_id, "r1");
 }
 
 #[test]
 fn the_registry_lists_the_living_only() {
     let place = tempfile::tempdir().unwrap();
-    let _server = ControlServer::start(&folder(place.path(), "b"), Run::default()).unwrap();
+    let _server = ControlServer::start(&folder(place.path(), "b"), FakeRun::default()).unwrap();
     folder(place.path(), "a");
     // What a killed process leaves: a socket at which nobody listens.
     let dead = folder(place.path(), "c");
@@ -89,7 +89,7 @@ fn the_registry_lists_the_living_only() {
 fn nonsense_is_answered_and_silence_holds_nobody_up() {
     let place = tempfile::tempdir().unwrap();
     let here = folder(place.path(), "r1");
-    let _server = ControlServer::start(&here, Run::default()).unwrap();
+    let _server = ControlServer::start(&here, FakeRun::default()).unwrap();
     let say = |text: &str| {
         let mut client = UnixStream::connect(here.join(SOCKET_NAME)).unwrap();
         client.write_all(text.as_bytes()).unwrap();
@@ -110,7 +110,7 @@ fn nonsense_is_answered_and_silence_holds_nobody_up() {
 fn many_clients_at_once_all_get_their_answer() {
     let place = tempfile::tempdir().unwrap();
     let here = folder(place.path(), "r1");
-    let run = Run::default();
+    let run = FakeRun::default();
     let _server = ControlServer::start(&here, run.clone()).unwrap();
     std::thread::scope(|scope| {
         for _ in 0..8 {

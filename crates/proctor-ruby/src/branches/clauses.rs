@@ -2,10 +2,10 @@
 
 use ruby_prism::{BeginNode, CaseMatchNode, CaseNode, ElseNode, Node, RescueModifierNode};
 
+use super::conditions::{phrase, plain_value, setup};
+use super::continuation::Continuation;
 use super::decisions::arm;
-use super::questions::{phrase, plain_value, setup};
-use super::ways::Way;
-use super::{Parent, Study};
+use super::{BodyAnalysis, Parent};
 use crate::effects::is_lifecycle;
 use crate::facts::{Arm, CharacteristicKind};
 use crate::source::text;
@@ -15,22 +15,22 @@ use crate::words::{identifier, short};
 #[derive(Default)]
 struct Clauses<'a> {
     arms: Vec<Arm>,
-    bodies: Vec<Way<'a>>,
+    bodies: Vec<Continuation<'a>>,
 }
 
 impl<'a> Clauses<'a> {
-    fn add(&mut self, value: Arm, way: Way<'a>) {
+    fn add(&mut self, value: Arm, way: Continuation<'a>) {
         self.arms.push(value);
         self.bodies.push(way);
     }
 }
 
-impl<'a> Study<'a> {
+impl<'a> BodyAnalysis<'a> {
     pub(super) fn begin(&mut self, begin: &BeginNode<'a>, parent: &Parent) {
-        self.block(&Way::listed(begin.statements()), parent);
+        self.block(&Continuation::listed(begin.statements()), parent);
         let mut clauses = Clauses::default();
         let other = begin.else_clause().and_then(|other| other.statements());
-        clauses.add(arm("none", "nothing is raised", None), Way::listed(other));
+        clauses.add(arm("none", "nothing is raised", None), Continuation::listed(other));
         let mut clause = begin.rescue_clause();
         let first = clause.as_ref().map(|clause| clause.location().start());
         while let Some(rescue) = clause {
@@ -40,7 +40,7 @@ impl<'a> Study<'a> {
             let words = [&error, " is raised"].concat();
             clauses.add(
                 arm(error, words, self.reached(rescue.location().start())),
-                Way::listed(rescue.statements()),
+                Continuation::listed(rescue.statements()),
             );
             clause = rescue.subsequent();
         }
@@ -49,7 +49,7 @@ impl<'a> Study<'a> {
             self.raised(clauses, parent, (line, line));
         }
         if let Some(ensure) = begin.ensure_clause() {
-            self.block(&Way::listed(ensure.statements()), parent);
+            self.block(&Continuation::listed(ensure.statements()), parent);
         }
     }
 
@@ -58,10 +58,10 @@ impl<'a> Study<'a> {
         self.statement(&rescue.expression(), parent);
         let keyword = rescue.keyword_loc().start();
         let mut clauses = Clauses::default();
-        clauses.add(arm("none", "nothing is raised", None), Way::Nothing);
+        clauses.add(arm("none", "nothing is raised", None), Continuation::Nothing);
         clauses.add(
             arm("StandardError", "StandardError is raised", self.reached(keyword)),
-            Way::One(rescue.rescue_expression()),
+            Continuation::One(rescue.rescue_expression()),
         );
         let line = self.around.source.line(keyword);
         self.raised(clauses, parent, (line, line));
@@ -94,7 +94,10 @@ impl<'a> Study<'a> {
                 codes.map(|code| format!("{code} holds")).collect::<Vec<_>>().join(" or ")
             };
             let probe = self.reached(when.location().start());
-            clauses.add(arm(plain.join(", "), description, probe), Way::listed(when.statements()));
+            clauses.add(
+                arm(plain.join(", "), description, probe),
+                Continuation::listed(when.statements()),
+            );
         }
         let otherwise = format!("{word} is something else");
         self.otherwise(case.else_clause().as_ref(), otherwise, &mut clauses);
@@ -114,7 +117,7 @@ impl<'a> Study<'a> {
             let code = short(&text(&pattern.pattern())).into_owned();
             let words = [&word, " matches ", &code].concat();
             let probe = self.reached(pattern.location().start());
-            clauses.add(arm(code, words, probe), Way::listed(pattern.statements()));
+            clauses.add(arm(code, words, probe), Continuation::listed(pattern.statements()));
         }
         let otherwise = format!("{word} matches nothing else");
         self.otherwise(case.else_clause().as_ref(), otherwise, &mut clauses);
@@ -125,7 +128,7 @@ impl<'a> Study<'a> {
     fn otherwise(&self, other: Option<&ElseNode<'a>>, words: String, clauses: &mut Clauses<'a>) {
         let Some(other) = other else { return };
         let probe = self.reached(other.location().start());
-        clauses.add(arm("other", words, probe), Way::listed(other.statements()));
+        clauses.add(arm("other", words, probe), Continuation::listed(other.statements()));
     }
 
     /// The probe of the clause whose keyword is here.

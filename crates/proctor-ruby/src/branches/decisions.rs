@@ -2,10 +2,10 @@
 
 use ruby_prism::{CallNode, Node};
 
+use super::conditions::Condition;
+use super::continuation::Continuation;
 use super::endings::{ending, is_exit};
-use super::questions::Question;
-use super::ways::Way;
-use super::{Parent, Study, Ways};
+use super::{ArmValues, BodyAnalysis, Parent};
 use crate::facts::{
     Arm, Behavior, BehaviorKind, Characteristic, CharacteristicKind, Setup, SetupKind,
 };
@@ -13,9 +13,9 @@ use crate::probes::{grouped, negated};
 use crate::words::identifier;
 
 /// What happens if a condition holds, and if it does not.
-pub(super) type Sides<'s, 'a> = (&'s Way<'a>, &'s Way<'a>);
+pub(super) type Sides<'s, 'a> = (&'s Continuation<'a>, &'s Continuation<'a>);
 
-impl<'a> Study<'a> {
+impl<'a> BodyAnalysis<'a> {
     /// A condition with what happens if it holds and if it does not.
     pub(super) fn decide(
         &mut self,
@@ -32,14 +32,19 @@ impl<'a> Study<'a> {
         }
         if let Some(both) = predicate.as_and_node() {
             let first = self.found.len();
-            self.decide(&both.left(), (&Way::Nothing, &Way::Nothing), parent, lines);
+            self.decide(
+                &both.left(),
+                (&Continuation::Nothing, &Continuation::Nothing),
+                parent,
+                lines,
+            );
             let Some(last) = self.found.len().checked_sub(1).filter(|last| *last >= first) else {
                 return self.decide(&both.right(), (yes, no), parent, lines);
             };
             for index in first..=last {
                 self.mark_negative(index, no);
             }
-            let passing = Some((last, self.passing(last)));
+            let passing = Some((last, self.passing_arm(last)));
             return self.decide(&both.right(), (yes, no), &passing, lines);
         }
         // `a&.b` in a condition says no if there is no `a`.
@@ -51,7 +56,7 @@ impl<'a> Study<'a> {
                     self.mark_negative(index, no);
                     next = self.found[index].parent;
                 }
-                let passing = Some((presence, self.passing(presence)));
+                let passing = Some((presence, self.passing_arm(presence)));
                 let question = self.question(predicate);
                 self.ask(question, predicate, (yes, no), &passing, lines);
                 return;
@@ -65,7 +70,7 @@ impl<'a> Study<'a> {
     }
 
     /// Puts what happens otherwise on the arms that say no.
-    fn mark_negative(&mut self, index: usize, no: &Way<'a>) {
+    fn mark_negative(&mut self, index: usize, no: &Continuation<'a>) {
         for arm in &mut self.found[index].arms {
             if arm.probe.is_some_and(|(_, answer)| answer == Some(false)) {
                 leaf(arm, no);
@@ -74,14 +79,14 @@ impl<'a> Study<'a> {
     }
 
     /// The value of a decision under which things go on: the one that its probe says yes for, or the first.
-    fn passing(&self, index: usize) -> Ways {
+    fn passing_arm(&self, index: usize) -> ArmValues {
         let passes = |arm: &Arm| arm.probe.is_some_and(|(_, answer)| answer == Some(true));
-        Ways::One(self.found[index].arms.iter().position(passes).unwrap_or(0))
+        ArmValues::One(self.found[index].arms.iter().position(passes).unwrap_or(0))
     }
 
     pub(super) fn ask(
         &mut self,
-        question: Question,
+        question: Condition,
         condition: &Node<'a>,
         (yes, no): Sides<'_, 'a>,
         parent: &Parent,
@@ -106,10 +111,10 @@ impl<'a> Study<'a> {
     }
 
     /// What happens under a value: side effects, further decisions, and how it ends if nothing else decides that.
-    pub(super) fn arm_body(&mut self, index: usize, place: usize, way: &Way<'a>) {
+    pub(super) fn arm_body(&mut self, index: usize, place: usize, way: &Continuation<'a>) {
         let Some(exits) = way.last(is_exit) else { return };
         let (effects, decisions) = (self.effects.len(), self.found.len());
-        self.block(way, &Some((index, Ways::One(place))));
+        self.block(way, &Some((index, ArmValues::One(place))));
         let decided = self.found[decisions..].iter().any(|inner| inner.parent == Some(index));
         let arm = &mut self.found[index].arms[place];
         arm.side_effects = (effects..self.effects.len()).collect();
@@ -152,7 +157,7 @@ impl<'a> Study<'a> {
 
     /// The name, with a number if it is taken.
     fn unique(&mut self, name: String) -> String {
-        if self.names.is_empty() && self.found.len() < FEW {
+        if self.names.is_empty() && self.found.len() < MAX_LINEAR_NAMES {
             let taken = |name: &str| self.found.iter().any(|other| other.name == name);
             if !taken(&name) {
                 return name;
@@ -180,21 +185,21 @@ impl<'a> Study<'a> {
     }
 
     /// Leaves keep a behaviour, inner values lose theirs.
-    pub(super) fn settle(&mut self, outcome: &Behavior) {
+    pub(super) fn finish_behaviors(&mut self, outcome: &Behavior) {
         for index in 0..self.found.len() {
             // A parent stands before what depends on it.
             let (before, after) = self.found.split_at_mut(index);
             let Some(parent) = after[0].parent else { continue };
             for arm in &mut before[parent].arms {
                 if !arm.terminal && after[0].when_parent.contains(&arm.value) {
-                    arm.behavior = Some(INNER);
+                    arm.behavior = Some(UNDECIDED);
                 }
             }
         }
         for arm in self.found.iter_mut().flat_map(|found| &mut found.arms) {
             match &arm.behavior {
                 None => arm.behavior = Some(outcome.clone()),
-                Some(behavior) if *behavior == INNER => arm.behavior = None,
+                Some(behavior) if *behavior == UNDECIDED => arm.behavior = None,
                 Some(_) => {}
             }
         }
@@ -206,13 +211,13 @@ fn numbered(name: &str, number: u32) -> String {
 }
 
 /// Up to so many names are compared one by one.
-const FEW: usize = 24;
+const MAX_LINEAR_NAMES: usize = 24;
 
 /// Stands for "something else decides" until everything is known.
-const INNER: Behavior = Behavior { kind: BehaviorKind::Success, description: String::new() };
+const UNDECIDED: Behavior = Behavior { kind: BehaviorKind::Success, description: String::new() };
 
 /// What happens on a way that ends with these statements.
-fn leaf(arm: &mut Arm, way: &Way<'_>) {
+fn leaf(arm: &mut Arm, way: &Continuation<'_>) {
     let Some((exits, description)) = way.last(|last| (is_exit(last), ending(last))) else { return };
     arm.terminal |= exits;
     let kind = if exits { BehaviorKind::Terminal } else { BehaviorKind::Success };

@@ -3,7 +3,7 @@
 use ruby_prism::{ArgumentsNode, Node};
 
 use super::decisions::arm;
-use super::{Parent, Study, Ways};
+use super::{ArmValues, BodyAnalysis, Parent};
 use crate::facts::CharacteristicKind;
 use crate::source::{name, nodes};
 use crate::words::{humanize, identifier, short};
@@ -21,7 +21,7 @@ struct Write<'a> {
     local: Option<&'a [u8]>,
 }
 
-impl<'a> Study<'a> {
+impl<'a> BodyAnalysis<'a> {
     /// Takes such an assignment; says whether the node is one.
     pub(super) fn default(&mut self, node: &Node<'a>, parent: &Parent) -> bool {
         let Some(write) = parts(node) else { return false };
@@ -43,7 +43,7 @@ impl<'a> Study<'a> {
                 arm("nil", format!("{word} is not set"), None),
             )
         };
-        let assigned = Ways::One(usize::from(write.if_missing));
+        let assigned = ArmValues::One(usize::from(write.if_missing));
         let words = (identifier(&word, 40), word);
         let kind = CharacteristicKind::Presence;
         let index = self.push(words, kind, vec![there, missing], parent, lines);

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use ruby_prism::{BlockNode, CallNode, Node, Visit};
 
-use super::Surroundings;
+use super::MethodScope;
 use crate::effects::{command, is_core};
 use crate::facts::{Input, InputKind, Origin};
 use crate::source::{FewNames, constant, has_name, name as text, owned};
@@ -14,16 +14,16 @@ pub(super) type Inputs = u64;
 
 /// What the locals of a method were made of so far.
 pub(super) struct Flow<'a> {
-    around: &'a Surroundings<'a>,
+    around: &'a MethodScope<'a>,
     locals: FewNames<'a, (Option<Origin>, Inputs)>,
     /// What the bits stand for: the kind, the class asked, the name.
-    known: Vec<Known<'a>>,
+    known: Vec<KnownInput<'a>>,
 }
 
-type Known<'a> = (InputKind, Option<Cow<'a, str>>, &'a [u8]);
+type KnownInput<'a> = (InputKind, Option<Cow<'a, str>>, &'a [u8]);
 
 impl<'a> Flow<'a> {
-    pub(super) fn new(around: &'a Surroundings<'a>) -> Self {
+    pub(super) fn new(around: &'a MethodScope<'a>) -> Self {
         Self { around, locals: FewNames::default(), known: Vec::new() }
     }
 
@@ -68,17 +68,22 @@ impl<'a> Flow<'a> {
             return *known;
         }
         let is_param = self.around.params.iter().any(|param| param.as_bytes() == local);
-        if is_param { self.bit(InputKind::Parameter, None, local) } else { 0 }
+        if is_param { self.input_bit(InputKind::Parameter, None, local) } else { 0 }
     }
 
     /// What an expression is made of.
     pub(super) fn inputs(&mut self, node: &Node<'a>) -> Inputs {
-        let mut gatherer = Gatherer { flow: self, found: 0 };
+        let mut gatherer = InputCollector { flow: self, found: 0 };
         gatherer.visit(node);
         gatherer.found
     }
 
-    fn bit(&mut self, kind: InputKind, class: Option<Cow<'a, str>>, name: &'a [u8]) -> Inputs {
+    fn input_bit(
+        &mut self,
+        kind: InputKind,
+        class: Option<Cow<'a, str>>,
+        name: &'a [u8],
+    ) -> Inputs {
         let input = (kind, class, name);
         let place = self.known.iter().position(|known| *known == input).unwrap_or_else(|| {
             self.known.push(input);
@@ -138,21 +143,21 @@ fn external(class: &str, method: &str) -> Origin {
 }
 
 /// Collects what an expression is made of.
-struct Gatherer<'s, 'a> {
+struct InputCollector<'s, 'a> {
     flow: &'s mut Flow<'a>,
     found: Inputs,
 }
 
-impl<'a> Gatherer<'_, 'a> {
+impl<'a> InputCollector<'_, 'a> {
     /// A call on the object itself: an attribute, or a method whose answer counts.
     fn own_call(&mut self, method: &'a [u8]) {
         let attribute = has_name(self.flow.around.readers, method);
         let kind = if attribute { InputKind::Attribute } else { InputKind::Call };
-        self.found |= self.flow.bit(kind, None, method);
+        self.found |= self.flow.input_bit(kind, None, method);
     }
 }
 
-impl<'a> Visit<'a> for Gatherer<'_, 'a> {
+impl<'a> Visit<'a> for InputCollector<'_, 'a> {
     fn visit_local_variable_read_node(&mut self, node: &ruby_prism::LocalVariableReadNode<'a>) {
         self.found |= self.flow.of_local(node.name().as_slice());
     }
@@ -168,7 +173,7 @@ impl<'a> Visit<'a> for Gatherer<'_, 'a> {
         &mut self,
         node: &ruby_prism::InstanceVariableReadNode<'a>,
     ) {
-        self.found |= self.flow.bit(InputKind::Attribute, None, node.name().as_slice());
+        self.found |= self.flow.input_bit(InputKind::Attribute, None, node.name().as_slice());
     }
 
     fn visit_call_node(&mut self, node: &CallNode<'a>) {
@@ -178,7 +183,7 @@ impl<'a> Visit<'a> for Gatherer<'_, 'a> {
             Some(receiver) if receiver.as_self_node().is_some() => self.own_call(method),
             Some(receiver) => {
                 if let Some(class) = constant(&receiver) {
-                    self.found |= self.flow.bit(InputKind::Call, Some(class), method);
+                    self.found |= self.flow.input_bit(InputKind::Call, Some(class), method);
                 }
             }
         }

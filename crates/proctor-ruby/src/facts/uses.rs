@@ -50,7 +50,7 @@ impl Uses {
     }
 
     /// Puts a name there; says whether it is new.
-    pub(crate) fn see(&mut self, name: &str) -> bool {
+    pub(crate) fn add_name(&mut self, name: &str) -> bool {
         let place = self.place(name);
         if let Err(place) = place {
             self.0.insert(place, (name.to_owned(), None));
@@ -140,8 +140,8 @@ mod tests {
     fn a_name_is_new_once_and_found_again() {
         let mut uses = Uses::default();
         assert!(uses.is_empty());
-        assert!(["m", "a", "z"].iter().all(|name| uses.see(name)));
-        assert!(!uses.see("a"));
+        assert!(["m", "a", "z"].iter().all(|name| uses.add_name(name)));
+        assert!(!uses.add_name("a"));
         assert_eq!(uses.get("a"), Some(&Usage::default()));
         if let Some(known) = uses.get_mut("a") {
             known.truth = true;
@@ -153,11 +153,11 @@ mod tests {
     #[test]
     fn what_is_known_to_be_nothing_equals_what_is_not_known() {
         let [mut one, mut other] = [Uses::default(), Uses::default()];
-        one.see("a");
-        other.see("a");
+        one.add_name("a");
+        other.add_name("a");
         assert!(other.get_mut("a").is_some());
         assert_eq!(one, other);
-        other.see("b");
+        other.add_name("b");
         assert_ne!(one, other);
     }
 

@@ -20,7 +20,7 @@ pub(super) struct Calls<'pr> {
 }
 
 /// Whether a call of this name changes its receiver or the world.
-fn acts(method: &[u8]) -> bool {
+fn is_mutating(method: &[u8]) -> bool {
     matches!(
         method,
         b"<<"
@@ -88,7 +88,7 @@ impl<'pr> Calls<'pr> {
     }
 
     /// Whether a method of this name, with these calls, is only a question.
-    pub(super) fn only_answer(&self, own: &str) -> bool {
+    pub(super) fn is_query(&self, own: &str) -> bool {
         !self.yields
             && !self.acts
             && !own.ends_with(['=', '!'])
@@ -104,7 +104,7 @@ impl<'pr> Calls<'pr> {
 impl<'pr> Visit<'pr> for Calls<'pr> {
     fn visit_call_node(&mut self, node: &CallNode<'pr>) {
         let method = node.name().as_slice();
-        self.acts |= acts(method);
+        self.acts |= is_mutating(method);
         let makes = matches!(method, b"define_method" | b"define_singleton_method" | b"eval")
             || (matches!(method, b"class_eval" | b"module_eval" | b"instance_eval")
                 && node.arguments().is_some());

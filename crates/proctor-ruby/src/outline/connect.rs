@@ -2,11 +2,11 @@
 
 use crate::facts::{ClassFacts, FileFacts, Usage, Uses};
 use crate::source::{FastMap, FastSet};
-use crate::usage::{Learned, absorb};
+use crate::usage::{MethodUsage, absorb};
 
 /// Carries what is known about variables back to the parameters they come from, and along calls. `learned` has
 /// a list for each class, in the order of its methods.
-pub(super) fn connect(facts: &mut FileFacts, learned: Vec<Vec<Learned>>) {
+pub(super) fn connect(facts: &mut FileFacts, learned: Vec<Vec<MethodUsage>>) {
     for (class, learned) in facts.classes.iter_mut().zip(learned) {
         let variables = stored(class, &learned);
         for (method, learned) in class.methods.iter_mut().zip(learned) {
@@ -18,7 +18,7 @@ pub(super) fn connect(facts: &mut FileFacts, learned: Vec<Vec<Learned>>) {
                 if let Ok(known) = values.binary_search_by(|(name, _)| name.cmp(&param.name)) {
                     let again = later.iter().any(|other| other.name == param.name);
                     let usage = &mut values[known].1;
-                    give(
+                    add_usage(
                         &mut param.usage,
                         if again { usage.clone() } else { std::mem::take(usage) },
                     );
@@ -36,7 +36,7 @@ pub(super) fn connect(facts: &mut FileFacts, learned: Vec<Vec<Learned>>) {
     }
 }
 
-fn give(into: &mut Usage, usage: Usage) {
+fn add_usage(into: &mut Usage, usage: Usage) {
     if *into == Usage::default() {
         *into = usage;
     } else {
@@ -45,10 +45,10 @@ fn give(into: &mut Usage, usage: Usage) {
 }
 
 /// What is known about the variables that some parameter is stored in.
-fn stored(class: &ClassFacts, learned: &[Learned]) -> Uses {
+fn stored(class: &ClassFacts, learned: &[MethodUsage]) -> Uses {
     let mut variables = Uses::default();
     for (variable, _) in class.methods.iter().flat_map(|method| &method.stores) {
-        variables.see(variable);
+        variables.add_name(variable);
     }
     if variables.is_empty() {
         return variables;
@@ -115,7 +115,9 @@ fn links(class: &ClassFacts) -> Vec<(Place, Place)> {
         for (param_index, param) in method.params.iter().enumerate() {
             for target in &param.usage.flows {
                 let here = (method_index, param_index);
-                if let Some(place) = meant(class, own, target, &by_name).filter(|at| *at != here) {
+                if let Some(place) =
+                    target_parameter(class, own, target, &by_name).filter(|at| *at != here)
+                {
                     found.push((here, place));
                 }
             }
@@ -125,7 +127,7 @@ fn links(class: &ClassFacts) -> Vec<(Place, Place)> {
 }
 
 /// The parameter that a target (`method:place`, `Class.new:name`) means.
-fn meant(
+fn target_parameter(
     class: &ClassFacts,
     own: &str,
     target: &str,

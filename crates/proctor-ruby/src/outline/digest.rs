@@ -25,7 +25,7 @@ struct Tree<'a>(&'a mut Vec<u8>);
 impl Tree<'_> {
     fn open(&mut self, node: &Node<'_>) {
         self.0.extend_from_slice(&[b'(', kind(node)]);
-        own_words(node, self.0);
+        node_details(node, self.0);
     }
 
     fn close(&mut self) {
@@ -97,7 +97,7 @@ impl<'pr> Visit<'pr> for Tree<'_> {
 }
 
 /// Names, operators and flags that are no nodes of their own.
-fn own_words(node: &Node<'_>, words: &mut Vec<u8>) {
+fn node_details(node: &Node<'_>, words: &mut Vec<u8>) {
     macro_rules! names {
         (
             named { $($variant:ident $as:ident $name:ident,)+ }

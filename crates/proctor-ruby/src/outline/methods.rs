@@ -6,10 +6,10 @@ use super::Reader;
 use super::calls::Calls;
 use super::digest::digest;
 use super::params::parameters;
-use crate::branches::{Surroundings, study};
+use crate::branches::{MethodScope, analyze_body};
 use crate::facts::{MethodFacts, Scope, Visibility};
 use crate::source::{constant, name, owned};
-use crate::usage::{Learned, learn};
+use crate::usage::{MethodUsage, collect_usage};
 
 impl Reader<'_> {
     /// A definition; `given` is what stands before it, as in `private def x`.
@@ -38,9 +38,9 @@ impl Reader<'_> {
         let params = parameters(def, self.docs.above(lines.0).as_deref());
         let class = &self.facts.classes[index];
         let names = || params.iter().map(|param| param.name.as_str());
-        let body = study(
+        let body = analyze_body(
             def.body(),
-            &Surroundings {
+            &MethodScope {
                 source: self.source,
                 probes: self.probes,
                 class: &class.name,
@@ -50,17 +50,17 @@ impl Reader<'_> {
             },
             &mut self.found,
         );
-        let mut learned = learn(def.body(), names(), &class.readers);
+        let mut learned = collect_usage(def.body(), names(), &class.readers);
         let calls = Calls::of(def);
         let probes = self.probes.method(location.start());
         let is_query = scope == Scope::Instance
             && visibility == Visibility::Public
             && params.is_empty()
             && body.side_effects.is_empty()
-            && calls.only_answer(&own);
+            && calls.is_query(&own);
         let raises = calls.raise_offsets.iter().map(|offset| self.source.line(*offset));
         let raise_lines = raises.chain(body.raise_lines).collect();
-        self.list_made(&own, &calls);
+        self.add_created_classes(&own, &calls);
         let yields = calls.yields;
         let (self_calls, constants) = calls.into_names();
         let method = MethodFacts {
@@ -95,7 +95,7 @@ impl Reader<'_> {
     }
 
     /// Lists what a method makes while running.
-    fn list_made(&mut self, own: &str, calls: &Calls<'_>) {
+    fn add_created_classes(&mut self, own: &str, calls: &Calls<'_>) {
         for (offset, made) in &calls.made {
             let made = name(made);
             self.limit_at(*offset, format!("{made} in {own}: made while running, not analysed"));
@@ -103,7 +103,7 @@ impl Reader<'_> {
     }
 
     /// A later definition replaces an earlier one, unless a condition chooses between them.
-    fn keep(&mut self, index: usize, method: MethodFacts, learned: Learned) {
+    fn keep(&mut self, index: usize, method: MethodFacts, learned: MethodUsage) {
         let methods = &mut self.facts.classes[index].methods;
         let same = |other: &MethodFacts| other.name == method.name && other.scope == method.scope;
         if let Some(place) = methods.iter().position(same) {

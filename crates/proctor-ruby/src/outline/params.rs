@@ -112,7 +112,7 @@ fn documented_options(doc: &str, param: &str) -> Usage {
         };
         let types = rest.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
         let key = key.trim_end_matches(',');
-        usage.keys.see(key);
+        usage.keys.add_name(key);
         if let Some(entry) = usage.keys.get_mut(key) {
             entry.classes.extend(
                 types

@@ -2,7 +2,7 @@
 
 use ruby_prism::{CallNode, ClassNode, ModuleNode, Node};
 
-use super::{Open, Reader};
+use super::{OpenScope, Reader};
 use crate::effects::is_command;
 use crate::facts::{ClassFacts, ClassKind, ConstantName, Nesting, Visibility};
 use crate::source::{constant, owned, statements, text};
@@ -57,7 +57,7 @@ impl Reader<'_> {
         let defs = || body.iter().filter_map(Node::as_def_node);
         self.facts.classes[index].methods.reserve_exact(defs().count());
         let defs = defs().map(|def| def.name().as_slice());
-        self.open.push(Open {
+        self.open.push(OpenScope {
             index,
             visibility: Visibility::Public,
             module_function: false,

@@ -5,7 +5,7 @@
 
 use ruby_prism::{CallNode, Node, Visit as _};
 
-use super::{MODULE, Placer, can_wrap};
+use super::{MODULE, ProbePlacer, can_wrap};
 use crate::source::name;
 
 /// Asked with one argument.
@@ -79,7 +79,7 @@ const UNARY: &[&str] = &[
     "eos?",
 ];
 
-impl<'pr> Placer<'pr> {
+impl<'pr> ProbePlacer<'pr> {
     fn note_number(&mut self) -> u32 {
         self.map.notes += 1;
         self.map.notes - 1

@@ -5,12 +5,12 @@ use ruby_prism::Node;
 use crate::source::{constant, listed, literal_code, name, symbol_code};
 
 /// How many values are given for a pattern.
-const MOST: usize = 4;
+const MAX_SAMPLES: usize = 4;
 
 /// Codes of values that match; none if that cannot be read off.
 pub(super) fn accepted(node: &Node<'_>) -> Vec<String> {
     let mut found = codes(node);
-    found.truncate(MOST);
+    found.truncate(MAX_SAMPLES);
     found
 }
 

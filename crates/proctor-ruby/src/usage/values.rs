@@ -7,7 +7,7 @@ use crate::facts::Usage;
 use crate::source::owned;
 
 /// How deep uses of uses are followed.
-const DEPTH: u32 = 4;
+const MAX_DEPTH: u32 = 4;
 
 #[derive(Debug, Default)]
 struct Value<'a> {
@@ -103,7 +103,7 @@ impl<'a> Values<'a> {
     }
 
     fn take(&mut self, id: usize, depth: u32) -> Usage {
-        if depth > DEPTH {
+        if depth > MAX_DEPTH {
             return Usage::default();
         }
         let value = std::mem::take(&mut self.nodes[id]);
@@ -120,14 +120,14 @@ impl<'a> Values<'a> {
 
 /// Adds what `other` knows, down to the same depth. Says whether that was anything new.
 pub(crate) fn absorb(into: &mut Usage, other: &Usage, depth: u32) -> bool {
-    if depth > DEPTH {
+    if depth > MAX_DEPTH {
         return false;
     }
     let mut news = false;
     for (mine, theirs) in [(&mut into.calls, &other.calls), (&mut into.keys, &other.keys)] {
         mine.reserve_for(theirs);
         for (key, usage) in theirs.known() {
-            news |= mine.see(key);
+            news |= mine.add_name(key);
             if let Some(usage) = usage
                 && let Some(known) = mine.get_mut(key)
             {

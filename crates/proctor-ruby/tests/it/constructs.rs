@@ -1,6 +1,6 @@
 //! One fixture per construct: which characteristics a body has.
 
-use proctor_ruby::{Visibility, analyze, analyze_all, harvest, instrument, mutants};
+use proctor_ruby::{Visibility, analyze, analyze_all, collect_literals, instrument, mutants};
 
 /// `name:kind:level[values]`, terminal values with `!`.
 fn outline(body: &str) -> Vec<String> {
@@ -112,7 +112,7 @@ fn faults_are_within_methods_and_differ_from_the_source() {
 
 #[test]
 fn examples_in_comments_are_harvested() {
-    let found = harvest(b"# Shop.find(\"apple\") # => 1\nclass Shop; end\n");
+    let found = collect_literals(b"# Shop.find(\"apple\") # => 1\nclass Shop; end\n");
     assert_eq!(found.calls, ["Shop.find(\"apple\")"]);
     assert_eq!(found.literals, ["\"apple\""]);
 }

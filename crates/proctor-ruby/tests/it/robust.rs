@@ -4,7 +4,9 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use proctor_ruby::{Characteristic, FileFacts, MethodFacts, analyze, harvest, instrument, mutants};
+use proctor_ruby::{
+    Characteristic, FileFacts, MethodFacts, analyze, collect_literals, instrument, mutants,
+};
 use proptest::prelude::*;
 
 /// Files of a folder and those below, sorted; links are not followed.
@@ -172,7 +174,7 @@ fn check_edits(bytes: &[u8]) -> Result<(), String> {
             return Err(format!("fault {fault:?} lies outside of its method"));
         }
     }
-    let _ = harvest(bytes);
+    let _ = collect_literals(bytes);
     Ok(())
 }
 

@@ -35,7 +35,7 @@ use proctor_events::{ExampleFinished, Fault, Millis, Status};
 use proctor_verdict::{AttemptNumber, ExampleVerdict, Observation, is_failure};
 
 pub(crate) use self::slot::Exit;
-use self::slot::{AskedBack, Killed, Left, Phase, Slot};
+use self::slot::{EndedWorker, Killed, Phase, Slot, UnrunRequest};
 use self::stop::Stop;
 pub(crate) use self::stop::StopReason;
 
@@ -168,7 +168,7 @@ pub(crate) enum Input {
     Unreadable { slot: u32, generation: u32, what: String },
     /// A worker has ended; its output has been read.
     Exited { slot: u32, generation: u32, exit: Exit },
-    /// The link to a worker is lost: nobody knows how what it ran has ended, and nobody is to blame.
+    /// The link to a worker is lost: the outcome of its example is unknown, and no example is at fault.
     Unreachable { slot: u32, generation: u32, message: String },
     /// There is one more slot in this pool; its number follows on those there are.
     SlotJoined { pool: usize },
@@ -433,18 +433,18 @@ impl Dispatcher {
         (found.generation == generation && found.phase != Phase::Empty).then_some(found)
     }
 
-    fn odd(&mut self, slot: u32, what: String) {
+    fn protocol_violation(&mut self, slot: u32, what: String) {
         self.effects.push(Effect::Odd { slot, what });
     }
 
     fn ready(&mut self, number: u32, generation: u32) {
         let now = self.now;
-        let end_by = self.end_by();
+        let end_by = self.kill_deadline();
         let Some(slot) = self.slot(number, generation) else { return };
         slot.quiet_since = now;
         match slot.phase {
             Phase::Starting if !slot.has_left => slot.phase = Phase::Ready,
-            // It was told to end while it started; now it can hear it.
+            // It was asked to end while it started; now it can receive the order.
             Phase::Starting | Phase::Ending { .. } => {
                 slot.phase = Phase::Ending { kill_at: end_by.max(now) };
                 self.effects.push(Effect::Shutdown { slot: number });
@@ -459,7 +459,10 @@ impl Dispatcher {
             return; // said twice, and true both times
         }
         if !slot.has_waiting(job) {
-            self.odd(number, format!("started job {} which it was not given", job.0));
+            self.protocol_violation(
+                number,
+                format!("started job {} which it was not given", job.0),
+            );
             return;
         }
         if slot.phase == Phase::Killed {
@@ -476,7 +479,7 @@ impl Dispatcher {
         let passed_over = self.slots[number as usize].passed_over_by(job);
         self.refused(number, generation, &passed_over, "it went on to a later one");
         let slot = &mut self.slots[number as usize];
-        let suspect = slot.acquit(job);
+        let suspect = slot.clear_suspicion(job);
         slot.begin(job, now);
         let pool = slot.pool;
         self.pools[pool].idle_deaths = 0;
@@ -523,7 +526,7 @@ impl Dispatcher {
         }
         let slot = &mut self.slots[number as usize];
         let Some(running_since) = slot.end(job, now) else {
-            self.odd(number, format!("finished job {} which it did not run", job.0));
+            self.protocol_violation(number, format!("finished job {} which it did not run", job.0));
             return;
         };
         let pool = slot.pool;
@@ -548,7 +551,7 @@ impl Dispatcher {
         self.settle(job, Some(number), Box::new(outcome));
     }
 
-    /// A worker will never run these: nobody knows how they would have ended.
+    /// A worker will never run these; their outcome is unknown.
     fn refused(&mut self, number: u32, generation: u32, jobs: &[JobId], why: &str) {
         let Some(slot) = self.slot(number, generation) else { return };
         let units = slot.remove_unstarted(jobs);
@@ -572,7 +575,7 @@ impl Dispatcher {
         }
         slot.unreadable = Some(what);
         if slot.phase == Phase::Ready {
-            let end_by = self.end_by();
+            let end_by = self.kill_deadline();
             self.shut_down(number as usize, end_by);
         }
     }
@@ -631,7 +634,7 @@ impl Dispatcher {
         let pool = slot.pool;
         let units = slot.remove_unstarted(jobs);
         // One that gives nothing back is not asked again until something has changed.
-        slot.asked_back = if units.is_empty() { AskedBack::Refused } else { AskedBack::No };
+        slot.asked_back = if units.is_empty() { UnrunRequest::Refused } else { UnrunRequest::No };
         for unit in units.into_iter().rev() {
             self.requeue(pool, Some(number), unit);
         }
@@ -670,17 +673,17 @@ impl Dispatcher {
             self.pools[pool].idle_deaths += 1;
             self.pools[pool].last_death = Some(exit.describe(number));
         }
-        self.tell_if_lost(number, &mut left, exit);
+        self.report_lost_worker(number, &mut left, exit);
         let hook_hangs = left.killed == Some(Killed::TimedOut);
         let mut units = left.units;
         if left.running.is_none() && (!left.expected || hook_hangs) && self.stop.is_none() {
-            self.blame(&mut units, number, exit, hook_hangs);
+            self.requeue_or_fail_unit(&mut units, number, exit, hook_hangs);
         }
-        self.vacate(number, pool, units);
+        self.empty_slot(number, pool, units);
     }
 
     /// A slot is empty: what its worker had not started goes back, and another worker is started if there is work.
-    fn vacate(&mut self, number: u32, pool: usize, units: VecDeque<Unit>) {
+    fn empty_slot(&mut self, number: u32, pool: usize, units: VecDeque<Unit>) {
         for unit in units.into_iter().rev() {
             self.requeue(pool, Some(number), unit);
         }
@@ -701,7 +704,7 @@ impl Dispatcher {
         if let Some(job) = left.running {
             self.run_again(number, job, &mut left, &why);
         } else if left.ending && left.did_something && self.stop.is_none() {
-            // It was to run its last hooks, and nobody knows how they ended.
+            // It was running its last hooks; their outcome is unknown.
             let exit = Box::new(Exit::not_started(message.to_owned()));
             self.effects.push(Effect::Lost { slot: number, message: why.clone(), exit });
         }
@@ -709,12 +712,12 @@ impl Dispatcher {
             self.pools[pool].idle_deaths += 1;
             self.pools[pool].last_death = Some(why);
         }
-        self.vacate(number, pool, left.units);
+        self.empty_slot(number, pool, left.units);
     }
 
     /// What a worker ran when the link to it was lost: another runs the same attempt, unless it was to be ended anyway or has
     /// been lost too often.
-    fn run_again(&mut self, number: u32, job: JobId, left: &mut Left, why: &str) {
+    fn run_again(&mut self, number: u32, job: JobId, left: &mut EndedWorker, why: &str) {
         let state = &mut self.jobs[job.0 as usize];
         state.losses += 1;
         if left.killed.is_none() && self.stop.is_none() && state.losses <= self.policy.losses {
@@ -758,8 +761,8 @@ impl Dispatcher {
         }
     }
 
-    /// A worker that ends badly between examples may take a hook with it that nobody else will run.
-    fn tell_if_lost(&mut self, number: u32, left: &mut Left, exit: &Exit) {
+    /// Reports a worker that crashed between examples: a hook that no other worker runs may be lost with it.
+    fn report_lost_worker(&mut self, number: u32, left: &mut EndedWorker, exit: &Exit) {
         if left.running.is_some() || self.stop.is_some() {
             return;
         }
@@ -794,7 +797,13 @@ impl Dispatcher {
 
     /// A worker died with no example open: in a hook, perhaps. The unit it was on gets one more chance.
     /// Where a hook hangs, it does so for all examples of the unit; no need to wait for each of them.
-    fn blame(&mut self, units: &mut VecDeque<Unit>, number: u32, exit: &Exit, hook_hangs: bool) {
+    fn requeue_or_fail_unit(
+        &mut self,
+        units: &mut VecDeque<Unit>,
+        number: u32,
+        exit: &Exit,
+        hook_hangs: bool,
+    ) {
         let Some(first) = units.front_mut() else { return };
         first.deaths += 1;
         if first.deaths < 2 {
@@ -826,7 +835,7 @@ impl Dispatcher {
 
     /// A slot is not to be used again: its worker ends when it has run what it runs, and what it has not started goes back.
     fn slot_left(&mut self, number: u32) {
-        let end_by = self.end_by();
+        let end_by = self.kill_deadline();
         let Some(slot) = self.slots.get_mut(number as usize).filter(|slot| !slot.has_left) else {
             return;
         };
@@ -865,7 +874,7 @@ impl Dispatcher {
         if self.open > 0 || (self.grows && self.stop.is_none()) {
             return;
         }
-        let end_by = self.end_by();
+        let end_by = self.kill_deadline();
         for number in 0..self.slots.len() {
             if self.slots[number].phase == Phase::Ready {
                 self.shut_down(number, end_by);
@@ -877,7 +886,7 @@ impl Dispatcher {
         }
     }
 
-    fn end_by(&self) -> Moment {
+    fn kill_deadline(&self) -> Moment {
         self.now + self.policy.end_within * 1000
     }
 

@@ -2,17 +2,17 @@
 
 use std::collections::VecDeque;
 
-use super::slot::{AskedBack, Phase};
+use super::slot::{Phase, UnrunRequest};
 use super::{Dispatcher, Effect, Job, JobId, JobSpec, Moment, Schedule, Slot, Unit, index};
 
 /// A worker has at most so many examples waiting, however short they are.
-const MOST_WAITING: usize = 64;
+const MAX_QUEUED_EXAMPLES: usize = 64;
 /// While there is plenty left, up to so many times the usual work waits at a worker: a message costs more than the wait.
-const MOST_AHEAD: f64 = 4.0;
+const MAX_AHEAD_FACTOR: f64 = 4.0;
 /// Plenty: this part of a worker's share of what is left.
-const PART_AHEAD: f64 = 8.0;
+const AHEAD_SHARE: f64 = 8.0;
 /// Work is taken back from a worker whose example has been running for so long (µs).
-const STUCK_BEHIND: Moment = 5_000;
+const STUCK_AFTER: Moment = 5_000;
 
 impl Dispatcher {
     /// Makes units of further jobs and puts them, in order, behind what waits.
@@ -189,14 +189,14 @@ impl Dispatcher {
         let had = slot.count as usize + usize::from(slot.running.is_some());
         if limit.is_some_and(|limit| had + waiting_jobs(slot) >= limit as usize) {
             if slot.is_idle() && self.open > 0 {
-                let end_by = self.end_by();
+                let end_by = self.kill_deadline();
                 self.shut_down(number, end_by);
             }
             return;
         }
         let share = limit.map_or(usize::MAX, |limit| limit as usize - had - waiting_jobs(slot));
-        let mut room = share.min(self.room_before_stop(slot));
-        let units = self.gather(number, &mut room);
+        let mut capacity = share.min(self.jobs_before_stop(slot));
+        let units = self.take_units(number, &mut capacity);
         if units.is_empty() {
             return;
         }
@@ -217,27 +217,28 @@ impl Dispatcher {
     }
 
     /// How many more jobs a slot may have so that it cannot run past the failure that stops the run.
-    fn room_before_stop(&self, slot: &Slot) -> usize {
+    fn jobs_before_stop(&self, slot: &Slot) -> usize {
         let Some(limit) = self.policy.fail_fast else { return usize::MAX };
         let has = usize::from(slot.running.is_some()) + waiting_jobs(slot);
         (limit.saturating_sub(self.failures) as usize).saturating_sub(has)
     }
 
     /// The units to add to what a slot has: one if it has nothing to do, more if they are short.
-    fn gather(&mut self, number: usize, room: &mut usize) -> Vec<Unit> {
+    fn take_units(&mut self, number: usize, capacity: &mut usize) -> Vec<Unit> {
         let slot = &self.slots[number];
         let (pool, idle) = (slot.pool, slot.is_idle());
-        if self.waiting(number) == 0 || (!idle && waiting_jobs(slot) > MOST_WAITING / 2) {
+        if self.waiting(number) == 0 || (!idle && waiting_jobs(slot) > MAX_QUEUED_EXAMPLES / 2) {
             return Vec::new();
         }
         let prefetch = self.policy.prefetch;
         let ready =
             self.slots.iter().filter(|slot| slot.pool == pool && slot.phase == Phase::Ready);
         let share = (self.waiting(number) / ready.count().max(1)).max(usize::from(idle));
-        let ahead = prefetch.max(self.plenty(pool, share).min(prefetch * MOST_AHEAD));
+        let ahead =
+            prefetch.max(self.safe_queue_millis(pool, share).min(prefetch * MAX_AHEAD_FACTOR));
         let mut work: Option<f64> = slot.units.iter().map(|unit| self.guess(pool, unit)).sum();
         let mut count = waiting_jobs(slot);
-        // Nothing waits behind a long example, or behind one of which nobody knows how long it takes: by
+        // Nothing waits behind a long example, or behind one of unknown duration: by
         // the time it ends, another worker may be free.
         let running =
             slot.running.map(|running| Unit { jobs: [running.job].into(), ..Unit::default() });
@@ -246,13 +247,14 @@ impl Dispatcher {
             return Vec::new();
         }
         // Refilling at half saves messages: one for many examples instead of one for each.
-        if !idle && (work.is_none_or(|work| work > ahead / 2.0) || count > MOST_WAITING / 2) {
+        if !idle && (work.is_none_or(|work| work > ahead / 2.0) || count > MAX_QUEUED_EXAMPLES / 2)
+        {
             return Vec::new();
         }
         let mut units = Vec::new();
-        while units.len() < share && *room > 0 {
+        while units.len() < share && *capacity > 0 {
             let first = idle && units.is_empty();
-            if !first && (work.is_none_or(|work| work >= ahead) || count >= MOST_WAITING) {
+            if !first && (work.is_none_or(|work| work >= ahead) || count >= MAX_QUEUED_EXAMPLES) {
                 break;
             }
             // What an earlier repetition may make unnecessary is given out when it can begin at once.
@@ -262,24 +264,24 @@ impl Dispatcher {
             let Some(unit) = self.take(number) else { break };
             work = work.zip(self.guess(pool, &unit)).map(|(sum, more)| sum + more);
             count += unit.jobs.len();
-            *room = room.saturating_sub(unit.jobs.len());
+            *capacity = capacity.saturating_sub(unit.jobs.len());
             units.push(unit);
         }
         units
     }
 
     /// So much work (ms) a slot may have waiting without fear that another runs dry: a part of its share of the rest.
-    fn plenty(&self, pool: usize, share: usize) -> f64 {
+    fn safe_queue_millis(&self, pool: usize, share: usize) -> f64 {
         let (sum, count) = self.pools[pool].seen;
         if count == 0 {
             return 0.0;
         }
         let share = f64::from(u32::try_from(share).unwrap_or(u32::MAX));
-        sum / f64::from(count) * share / PART_AHEAD
+        sum / f64::from(count) * share / AHEAD_SHARE
     }
 
     /// When a slot has nothing to do and the queue is empty, work that waits behind a long example is
-    /// taken back from whoever has most of it.
+    /// taken back from the slot that has most of it.
     fn take_back(&mut self) {
         for pool in 0..self.pools.len() {
             let state = &self.pools[pool];
@@ -287,7 +289,7 @@ impl Dispatcher {
                 continue;
             }
             let idle = self.slots.iter().any(|slot| slot.pool == pool && slot.is_idle());
-            let waiting = |slot: &Slot| slot.asked_back == AskedBack::Waiting;
+            let waiting = |slot: &Slot| slot.asked_back == UnrunRequest::Waiting;
             let asked = self.slots.iter().any(|slot| slot.pool == pool && waiting(slot));
             if !idle || asked {
                 continue;
@@ -297,7 +299,7 @@ impl Dispatcher {
                 .max_by_key(|number| self.slots[*number].untouched().len());
             if let Some(number) = victim {
                 let jobs = self.slots[number].untouched();
-                self.slots[number].asked_back = AskedBack::Waiting;
+                self.slots[number].asked_back = UnrunRequest::Waiting;
                 self.effects.push(Effect::TakeBack { slot: index(number), jobs });
             }
         }
@@ -305,8 +307,8 @@ impl Dispatcher {
 
     fn is_stuck(&self, number: usize) -> bool {
         let slot = &self.slots[number];
-        let long = self.now >= slot.busy_since() + STUCK_BEHIND;
-        let may_ask = slot.asked_back == AskedBack::No;
+        let long = self.now >= slot.busy_since() + STUCK_AFTER;
+        let may_ask = slot.asked_back == UnrunRequest::No;
         slot.phase == Phase::Ready && may_ask && long && slot.has_untouched()
     }
 
@@ -325,11 +327,11 @@ impl Dispatcher {
             .iter()
             .filter(|slot| {
                 slot.phase == Phase::Ready
-                    && slot.asked_back == AskedBack::No
+                    && slot.asked_back == UnrunRequest::No
                     && pool_with_idle(slot.pool)
             })
             .filter(|slot| slot.has_untouched())
-            .map(|slot| slot.busy_since() + STUCK_BEHIND)
+            .map(|slot| slot.busy_since() + STUCK_AFTER)
             .filter(|moment| *moment > self.now)
             .min()
     }

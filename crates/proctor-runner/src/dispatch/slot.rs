@@ -15,7 +15,7 @@ pub(super) enum Phase {
     Starting,
     /// It takes work.
     Ready,
-    /// It has been told to end.
+    /// It has been asked to end.
     Ending { kill_at: Moment },
     /// It has been killed; its exit is still to come.
     Killed,
@@ -23,7 +23,7 @@ pub(super) enum Phase {
 
 /// Whether a worker has been asked to give back what it has not started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum AskedBack {
+pub(super) enum UnrunRequest {
     /// Not since it last did something.
     No,
     /// Its answer is still to come.
@@ -56,7 +56,7 @@ pub(super) struct Slot {
     /// How many examples its worker has run.
     pub(super) count: u32,
     /// Whether it has been asked to give jobs back.
-    pub(super) asked_back: AskedBack,
+    pub(super) asked_back: UnrunRequest,
     /// Whether its worker has been told how many failures the run allows, and counts its own.
     pub(super) counts_failures: bool,
     /// A line of its worker that could not be read while it ran what it runs.
@@ -74,7 +74,7 @@ pub(super) struct Running {
 }
 
 /// What a worker leaves when it ends.
-pub(super) struct Left {
+pub(super) struct EndedWorker {
     pub(super) running: Option<JobId>,
     /// Since when it ran.
     pub(super) running_since: Option<Moment>,
@@ -84,11 +84,11 @@ pub(super) struct Left {
     pub(super) unreported: Option<ExampleFinished>,
     pub(super) expected: bool,
     pub(super) did_something: bool,
-    /// Whether it had been told to end.
+    /// Whether it had been asked to end.
     pub(super) ending: bool,
 }
 
-impl Left {
+impl EndedWorker {
     /// The link has ended the worker because what it ran had exceeded its time limit; its result may have come all the same.
     pub(super) fn ended_by_time_limit(&mut self) {
         let timed_out = if self.running.is_some() { Killed::TimedOut } else { Killed::AfterResult };
@@ -96,7 +96,7 @@ impl Left {
         self.expected = true;
     }
 
-    /// Whether the worker ended unexpectedly: while it ran an example, or without having been told to.
+    /// Whether the worker ended unexpectedly: while it ran an example, or without having been asked to.
     pub(super) fn is_crash(&self, exit: &Exit) -> bool {
         let lost_result = self.unreported.is_some() && exit.status == Some(0);
         let running = self.running.is_some() && !lost_result;
@@ -122,7 +122,7 @@ impl Slot {
             units: VecDeque::new(),
             running: None,
             count: 0,
-            asked_back: AskedBack::No,
+            asked_back: UnrunRequest::No,
             counts_failures: false,
             unreadable: None,
             quiet_since: 0,
@@ -134,7 +134,7 @@ impl Slot {
     pub(super) fn start(&mut self) -> u32 {
         self.phase = Phase::Starting;
         self.generation += 1;
-        (self.count, self.killed, self.asked_back) = (0, None, AskedBack::No);
+        (self.count, self.killed, self.asked_back) = (0, None, UnrunRequest::No);
         (self.counts_failures, self.unreadable) = (false, None);
         self.generation
     }
@@ -143,8 +143,8 @@ impl Slot {
         self.phase == Phase::Ready && self.running.is_none() && self.units.is_empty()
     }
 
-    /// The unit of this job begins well: what was held against it, to be told of somebody else.
-    pub(super) fn acquit(&mut self, job: JobId) -> Option<Effect> {
+    /// The unit of this job has started: clears the suspicion that its hook killed a worker and returns the effect that reports it.
+    pub(super) fn clear_suspicion(&mut self, job: JobId) -> Option<Effect> {
         let unit = self.units.iter_mut().find(|unit| unit.jobs.contains(&job))?;
         unit.suspect.take().map(|suspect| *suspect)
     }
@@ -170,9 +170,9 @@ impl Slot {
     }
 
     /// What was given before this job and has not been started. A worker keeps the order, so it will never run them;
-    /// but what it was asked to give back may be on its way to us.
+    /// but what it was asked to give back may still arrive.
     pub(super) fn passed_over_by(&self, job: JobId) -> Vec<JobId> {
-        if self.asked_back == AskedBack::Waiting {
+        if self.asked_back == UnrunRequest::Waiting {
             return Vec::new();
         }
         let given = self.units.iter().flat_map(|unit| unit.jobs.iter().copied());
@@ -181,8 +181,8 @@ impl Slot {
 
     /// It has done something: it may be asked to give jobs back again.
     fn changed(&mut self) {
-        if self.asked_back == AskedBack::Refused {
-            self.asked_back = AskedBack::No;
+        if self.asked_back == UnrunRequest::Refused {
+            self.asked_back = UnrunRequest::No;
         }
     }
 
@@ -260,7 +260,7 @@ impl Slot {
     }
 
     /// The worker has ended; the slot is empty again.
-    pub(super) fn leave(&mut self) -> Left {
+    pub(super) fn leave(&mut self) -> EndedWorker {
         let ending = matches!(self.phase, Phase::Ending { .. });
         let expected = ending || self.killed.is_some();
         self.phase = Phase::Empty;
@@ -273,7 +273,7 @@ impl Slot {
             unit.begun = false;
         }
         let running = self.running.take();
-        Left {
+        EndedWorker {
             running: running.map(|running| running.job),
             running_since: running.map(|running| running.since),
             units,
@@ -306,7 +306,7 @@ impl Slot {
         policy.hook_limit().filter(|_| waiting)
     }
 
-    /// `stopping`: the whole run is, so nobody wants to know where the worker hangs.
+    /// `stopping`: the whole run stops, so no dump of a hanging worker is made.
     pub(super) fn overdue(&mut self, now: Moment, policy: &Policy, stopping: bool) -> Overdue {
         let mut overdue = Overdue::default();
         if self.phase == Phase::Killed {
@@ -349,7 +349,7 @@ pub(crate) struct Exit {
     pub(crate) output_tail: Vec<String>,
     /// Where it was when it was killed for taking too long.
     pub(crate) backtrace: Vec<String>,
-    /// Whether it ended without a word after it was told to, though it always has one.
+    /// Whether it ended without a reply to the shutdown request, although its kind replies.
     pub(crate) unanswered: bool,
 }
 

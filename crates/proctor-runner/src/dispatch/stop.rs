@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use proctor_events::ExampleFinished;
 
-use super::slot::{Exit, Killed, Left, Phase};
+use super::slot::{EndedWorker, Exit, Killed, Phase};
 use super::{Dispatcher, Effect, JobId, Moment, OnCrash, Unit, index};
 
 /// Why a run is stopped before its end.
@@ -12,7 +12,7 @@ use super::{Dispatcher, Effect, JobId, Moment, OnCrash, Unit, index};
 pub(crate) enum StopReason {
     /// Enough examples have failed.
     FailFast,
-    /// Somebody asked for it.
+    /// The user requested it.
     Cancelled,
     /// The run has spent what it may.
     Spent,
@@ -57,8 +57,8 @@ impl Dispatcher {
     }
 
     /// A worker has ended unexpectedly. Where that ends the run, everything else is killed; a worker without an example is
-    /// reported here, because after a stop nobody runs what it was given.
-    pub(super) fn stop_at_crash(&mut self, number: u32, left: &Left, exit: &Exit) {
+    /// reported here, because after a stop no worker runs what it was given.
+    pub(super) fn stop_at_crash(&mut self, number: u32, left: &EndedWorker, exit: &Exit) {
         if self.policy.on_crash == OnCrash::Continue || self.stop.is_some() {
             return;
         }

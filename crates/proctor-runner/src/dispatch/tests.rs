@@ -361,7 +361,7 @@ fn v19_what_a_worker_passes_over_is_errored_unless_it_may_have_been_given_back()
 
     let mut dispatcher = ready(3);
     let _ = dispatcher.step(2, Input::Started { slot, generation, job: JobId(0) });
-    dispatcher.slots[0].asked_back = slot::AskedBack::Waiting;
+    dispatcher.slots[0].asked_back = slot::UnrunRequest::Waiting;
     let effects = dispatcher.step(4, Input::Started { slot, generation, job: JobId(2) });
     assert!(reported(&effects).iter().all(|report| report.0 != 1), "{effects:?}");
 }
@@ -821,7 +821,7 @@ fn an_attempt_that_loses_every_worker_is_errored_and_nobody_elses_fault() {
     assert!(message.starts_with("worker 1 cannot be reached: no route"), "{message}");
 }
 
-/// It has started, as everybody knows; so it is not "not run".
+/// Its start was published, so it is not "not run".
 #[test]
 fn what_was_lost_and_is_not_run_again_is_cancelled() {
     let (mut dispatcher, _) = lost_while_running(slots(1), 1);

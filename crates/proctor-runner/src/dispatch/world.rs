@@ -94,7 +94,7 @@ pub(crate) struct World {
     /// Attempts whose start a worker has reported: none of them is "not run".
     begun: BTreeSet<(JobId, u32)>,
     done: bool,
-    /// Makes events of what happens, where somebody wants them.
+    /// Publishes events, if the simulation has a bus.
     pub(crate) tracker: Option<JobTracker>,
 }
 
@@ -136,12 +136,12 @@ impl World {
         let mut world = Self::new(policy, specs, Vec::new());
         world.tracker = Some(tracker);
         world.fates_of_examples = fates_of_examples;
-        world.meet_jobs();
+        world.plan_new_jobs();
         world
     }
 
     /// Decides what becomes of jobs that the tracker has planned since.
-    fn meet_jobs(&mut self) {
+    fn plan_new_jobs(&mut self) {
         let Some(tracker) = &self.tracker else { return };
         for job in tracker.planned_jobs().iter().skip(self.fates.len()) {
             let fates = self.fates_of_examples.get(job.example).map_or(&[][..], Vec::as_slice);
@@ -169,7 +169,7 @@ impl World {
             self.judge_time_limits();
             self.apply_world(&input);
             let effects = self.dispatcher.take_input(self.now, input);
-            self.carry_out_all(effects);
+            self.apply_effects(effects);
         }
         panic!("the run does not end");
     }
@@ -196,14 +196,14 @@ impl World {
     }
 
     /// Carries out effects and what follows from them, then has work given out, as the driver does.
-    fn carry_out_all(&mut self, mut effects: Vec<Effect>) {
+    fn apply_effects(&mut self, mut effects: Vec<Effect>) {
         loop {
             for effect in effects {
                 assert!(!self.done, "an effect after the end");
-                self.carry_out(effect);
+                self.apply_effect(effect);
             }
             if let Some(input) = self.next_follow_up() {
-                self.meet_jobs();
+                self.plan_new_jobs();
                 effects = self.dispatcher.take_input(self.now, input);
                 continue;
             }
@@ -224,7 +224,7 @@ impl World {
                 worker.running = None;
                 let failed = i32::from(is_failure(&outcome.status));
                 worker.failures_left = worker.failures_left.map(|left| left - failed);
-                self.go_on(*slot);
+                self.start_next_job(*slot);
             }
             Input::Started { slot, .. } => {
                 let running = self.workers[slot].running;
@@ -243,7 +243,7 @@ impl World {
             .is_some_and(|worker| worker.generation == generation && worker.alive)
     }
 
-    fn carry_out(&mut self, effect: Effect) {
+    fn apply_effect(&mut self, effect: Effect) {
         match effect {
             Effect::Start { slot, generation } => self.start(slot, generation),
             Effect::Assign { slot, units, failures_left } => {
@@ -254,14 +254,14 @@ impl World {
                 let left = failures_left.and_then(|left| i32::try_from(left).ok());
                 worker.failures_left = worker.failures_left.or(left);
                 if worker.running.is_none() {
-                    self.go_on(slot);
+                    self.start_next_job(slot);
                 }
             }
             Effect::ChangeFailuresLeft { slot, by } => {
                 let worker = self.worker(slot);
                 worker.failures_left = worker.failures_left.map(|left| left + by);
                 if worker.running.is_none() {
-                    self.go_on(slot);
+                    self.start_next_job(slot);
                 }
             }
             Effect::TakeBack { slot, jobs } => self.give_back(slot, &jobs),
@@ -336,7 +336,7 @@ impl World {
     }
 
     /// The worker takes the next job it has.
-    fn go_on(&mut self, slot: u32) {
+    fn start_next_job(&mut self, slot: u32) {
         let worker = self.worker(slot);
         if !worker.alive {
             return;

@@ -8,7 +8,7 @@ use proctor_events::{Body, Event, ExampleId, Progress, Status};
 use proctor_verdict::{RunState, StopCause};
 use tokio::sync::mpsc;
 
-use super::execute::{Gathered, Planned, SuiteLinks, nothing_found};
+use super::execute::{OpenedSuites, Planned, SuiteLinks, nothing_found};
 use super::publish::Publisher;
 use super::tracker::JobTracker;
 use super::{Control, RunOptions, RunResult, RunSetup, RunStatus, Shared};
@@ -16,7 +16,7 @@ use crate::dispatch::{Assigned, Dispatcher, Effect, Exit, Input, JobId, Moment, 
 use crate::suite::SuiteEnd;
 use crate::worker_link::orders::{ExampleRun, LastNumber, Order, OrderAction, OrderNumbers};
 use crate::worker_link::reports::{
-    ExitFacts, FarewellCounts, OutputOwner, OutputTails, PrintedLine, Report, ReportBatch,
+    ExitFacts, FinalCounts, OutputOwner, OutputTails, PrintedLine, Report, ReportBatch,
 };
 use crate::worker_link::{LinkFactory, SlotSeat, WorkerLink};
 
@@ -37,7 +37,7 @@ struct ServedSlot {
     /// What it has sent, as far as it arrived.
     received: ReceivedCounts,
     /// What it says it has sent.
-    farewell: Option<FarewellCounts>,
+    farewell: Option<FinalCounts>,
 }
 
 /// How much of a worker has arrived.
@@ -161,7 +161,7 @@ impl<'a> RunDriver<'a> {
         self.tracker.publisher.flush();
     }
 
-    /// Somebody wants the run to end before it does by itself.
+    /// Handles a request to stop the run early.
     pub(super) fn stopped_by(&mut self, control: Control) {
         self.stopped.get_or_insert(control.cause());
         self.killed |= matches!(control, Control::Kill(_));
@@ -442,7 +442,7 @@ impl<'a> RunDriver<'a> {
         self.step(Input::Exited { slot, generation, exit });
     }
 
-    /// The link to a worker is lost. Its counts cannot be compared: nobody knows what was on its way.
+    /// The link to a worker is lost. Its counts cannot be compared: messages may have been lost.
     fn lost_contact(&mut self, slot: u32, generation: u32, message: String) {
         let pid = self.worker(slot, generation).and_then(|worker| worker.pid);
         if self.link(slot).has_process() {
@@ -527,7 +527,7 @@ impl<'a> RunDriver<'a> {
 
     pub(super) fn result(
         mut self,
-        gathered: Gathered,
+        gathered: OpenedSuites,
         loaded: bool,
         setup: &RunSetup,
     ) -> RunResult {

@@ -36,14 +36,16 @@ pub(super) async fn execute(
         Ok(suites) => suites,
         Err(error) => return ended_early(&setup, publisher, started, Some(error), None),
     };
-    let mut gathered = Gathered::new(&mut suites);
+    let mut gathered = OpenedSuites::new(&mut suites);
     if setup.options.verdict_policy().unchecked_fails {
         gathered.notes.extend(setup.suites.iter().filter_map(unchecked_is_unknown));
     }
-    gathered.errors.extend(too_many(&gathered.examples, &setup.options));
+    gathered.errors.extend(check_plan_size(&gathered.examples, &setup.options));
     let mut examples = setup.options.selection.apply(std::mem::take(&mut gathered.examples));
     let planner = set_repeats(&mut examples, &setup.options);
-    gathered.errors.extend(planner.as_ref().and_then(|planner| undecidable(planner, &examples)));
+    gathered
+        .errors
+        .extend(planner.as_ref().and_then(|planner| check_repeats_decidable(planner, &examples)));
     let loaded = gathered.errors.is_empty();
     if !loaded {
         examples.clear();
@@ -134,20 +136,20 @@ fn split_suites(suites: Vec<OpenedSuite>, workers: u32) -> (Vec<SuiteLinks>, Vec
 }
 
 /// So many attempts fit one run: each is a job in memory and a result in the recording.
-const MOST_PLANNED: u64 = 1_000_000;
+const MAX_PLANNED_ATTEMPTS: u64 = 1_000_000;
 
 /// Refuses a plan that would fill the memory.
-fn too_many(examples: &[Example], options: &RunOptions) -> Option<OutsideError> {
+fn check_plan_size(examples: &[Example], options: &RunOptions) -> Option<OutsideError> {
     let times = |example: &Example| match options.adaptive {
         // Further ones are decided on as the run goes.
         Some(_) => 1,
         None => u64::from(times(example, options.repeats)),
     };
     let count: u64 = examples.iter().map(times).sum();
-    (count > MOST_PLANNED).then(|| OutsideError {
+    (count > MAX_PLANNED_ATTEMPTS).then(|| OutsideError {
         phase: "plan".to_owned(),
         message: Some(format!(
-            "{} examples with their repetitions are {count} attempts; one run may have {MOST_PLANNED}: lower --repeat, \
+            "{} examples with their repetitions are {count} attempts; one run may have {MAX_PLANNED_ATTEMPTS}: lower --repeat, \
              or select fewer examples",
             examples.len()
         )),
@@ -156,7 +158,7 @@ fn too_many(examples: &[Example], options: &RunOptions) -> Option<OutsideError> 
 }
 
 /// Refuses to let results decide on repetitions where no result could.
-fn undecidable(planner: &RepeatPlanner, examples: &[Example]) -> Option<OutsideError> {
+fn check_repeats_decidable(planner: &RepeatPlanner, examples: &[Example]) -> Option<OutsideError> {
     (!examples.is_empty() && !planner.has_questions()).then(|| OutsideError {
         phase: "plan".to_owned(),
         message: Some(
@@ -206,7 +208,7 @@ pub(super) fn announcement(examples: &[Example], options: &RunOptions) -> SuiteS
 }
 
 /// What all suites together have.
-pub(super) struct Gathered {
+pub(super) struct OpenedSuites {
     pub(super) examples: Vec<Example>,
     pub(super) errors: Vec<OutsideError>,
     pub(super) notes: Vec<String>,
@@ -215,7 +217,7 @@ pub(super) struct Gathered {
     pub(super) fail_fast: Option<u32>,
 }
 
-impl Gathered {
+impl OpenedSuites {
     fn new(suites: &mut [OpenedSuite]) -> Self {
         let mut all = Self {
             examples: Vec::new(),

@@ -17,7 +17,7 @@ use proctor_verdict::{Facts, Policy, RunVerdict, StopCause};
 use serde::Deserialize;
 
 use super::execute::finish;
-use super::publish::{Attempt, Publisher};
+use super::publish::{PublishedAttempt, Publisher};
 use super::verdicts::Verdicts;
 use crate::example::{Example, Listed, OutsideError, Register};
 use crate::worker_link::HostRequests;
@@ -25,7 +25,7 @@ use crate::worker_link::reports::Report;
 use crate::worker_link::worker_message::read_notification;
 
 /// How long the other side may take to say hello.
-const HELLO_WITHIN: Duration = Duration::from_mins(1);
+const HELLO_TIMEOUT: Duration = Duration::from_mins(1);
 
 #[derive(Deserialize)]
 struct Part {
@@ -54,7 +54,7 @@ const SIGINT: u8 = 2;
 /// What came of a run that another process made.
 #[derive(Debug, Default)]
 pub struct ExternalRun {
-    /// Whether somebody stopped it (Ctrl-C).
+    /// Whether the user stopped it (Ctrl-C).
     pub interrupted: bool,
     /// What a person should know.
     pub notes: Vec<String>,
@@ -76,7 +76,7 @@ pub async fn follow_external_run(
         let host =
             HostInfo { name: "proctor".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
         // A peer that cannot answer fails by itself, and says so.
-        let _ = greeting.hello(host, HELLO_WITHIN).await;
+        let _ = greeting.hello(host, HELLO_TIMEOUT).await;
     });
     let mut run = FollowedRun::new(suite, bus);
     if let Some(mut notifications) = channel.notifications() {
@@ -288,7 +288,7 @@ impl FollowedRun {
             }
             _ => {}
         }
-        // Nobody has said how it ended, so the recording does not either.
+        // The outcome was not reported, so the recording has none.
         if self.over.is_some() {
             self.finish();
         }
@@ -309,6 +309,6 @@ impl FollowedRun {
 }
 
 /// The attempt of an example; plain `rspec` makes one of each.
-fn attempt(example: &Example, announced: bool) -> Attempt<'_> {
-    Attempt { example, repeat: 1, attempt: 1, worker: None, announced }
+fn attempt(example: &Example, announced: bool) -> PublishedAttempt<'_> {
+    PublishedAttempt { example, repeat: 1, attempt: 1, worker: None, announced }
 }

@@ -18,7 +18,7 @@ use crate::worker_link::{BoxFuture, ReportSender, SlotSeat, WorkerLink};
 
 /// What a link does besides passing every example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Habit {
+enum LinkBehavior {
     /// The first worker of the first slot reports a further slot when it starts its first example, and is lost.
     LostOnce,
     /// Every worker is lost while it runs an example.
@@ -29,7 +29,7 @@ enum Habit {
 
 #[derive(Debug)]
 struct FixtureSuite {
-    habit: Habit,
+    habit: LinkBehavior,
     examples: usize,
 }
 
@@ -58,7 +58,7 @@ impl SuiteKind for FixtureSuite {
     }
 }
 
-struct FixtureLink(Habit);
+struct FixtureLink(LinkBehavior);
 
 impl WorkerLink for FixtureLink {
     fn serve(self: Arc<Self>, seat: SlotSeat) -> BoxFuture<()> {
@@ -70,11 +70,11 @@ impl WorkerLink for FixtureLink {
     }
 }
 
-async fn serve(habit: Habit, seat: SlotSeat) {
+async fn serve(habit: LinkBehavior, seat: SlotSeat) {
     let SlotSeat { mut orders, reports, .. } = seat;
     let is_first = (reports.slot(), reports.generation()) == (0, 1);
     reports.send(Report::Ready { pid: None }).await;
-    if habit == Habit::HandsOver && is_first {
+    if habit == LinkBehavior::HandsOver && is_first {
         reports.send(Report::SlotJoined).await;
     }
     while let Some(order) = orders.next().await {
@@ -85,7 +85,7 @@ async fn serve(habit: Habit, seat: SlotSeat) {
                         let message = "no route".to_owned();
                         return reports.send(Report::Unreachable { message }).await;
                     }
-                    if habit == Habit::HandsOver && is_first {
+                    if habit == LinkBehavior::HandsOver && is_first {
                         reports.send(Report::SlotLeft).await;
                         break;
                     }
@@ -103,10 +103,15 @@ async fn serve(habit: Habit, seat: SlotSeat) {
 }
 
 /// Passes an example; false if the worker is lost while it runs it.
-async fn perform(run: ExampleRun, habit: Habit, is_first: bool, reports: &ReportSender) -> bool {
+async fn perform(
+    run: ExampleRun,
+    habit: LinkBehavior,
+    is_first: bool,
+    reports: &ReportSender,
+) -> bool {
     let ExampleRun { key, repeat, .. } = run;
     reports.send(Report::Started { key: key.clone(), repeat }).await;
-    if habit == Habit::AlwaysLost || (habit == Habit::LostOnce && is_first) {
+    if habit == LinkBehavior::AlwaysLost || (habit == LinkBehavior::LostOnce && is_first) {
         reports.send(Report::SlotJoined).await;
         return false;
     }
@@ -120,7 +125,7 @@ async fn perform(run: ExampleRun, habit: Habit, is_first: bool, reports: &Report
 type Seen = (Option<EventType>, Option<u32>);
 
 /// The result of a run and its events.
-fn run(habit: Habit, examples: usize) -> (Arc<RunResult>, Vec<Seen>) {
+fn run(habit: LinkBehavior, examples: usize) -> (Arc<RunResult>, Vec<Seen>) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().to_owned();
     let controller = Controller::new(RunSetup {
@@ -159,7 +164,7 @@ fn count(events: &[Seen], kind: EventType) -> usize {
 
 #[test]
 fn what_a_lost_worker_ran_is_run_again_and_a_further_slot_helps() {
-    let (result, events) = run(Habit::LostOnce, 3);
+    let (result, events) = run(LinkBehavior::LostOnce, 3);
     assert_eq!((result.counts.passed, result.verdict.exit_code()), (3, Some(0)));
     assert_eq!(count(&events, EventType::ExampleStarted), 3, "the lost one is not announced twice");
     assert_eq!(count(&events, EventType::ExampleFinished), 3);
@@ -168,7 +173,7 @@ fn what_a_lost_worker_ran_is_run_again_and_a_further_slot_helps() {
 
 #[test]
 fn an_example_that_loses_every_worker_is_errored() {
-    let (result, events) = run(Habit::AlwaysLost, 1);
+    let (result, events) = run(LinkBehavior::AlwaysLost, 1);
     assert_eq!((result.failed.len(), result.verdict.exit_code()), (1, Some(1)));
     assert_eq!(count(&events, EventType::ExampleStarted), 1);
     assert_eq!(count(&events, EventType::ExampleFinished), 1);
@@ -176,7 +181,7 @@ fn an_example_that_loses_every_worker_is_errored() {
 
 #[test]
 fn a_slot_that_leaves_gets_no_further_worker() {
-    let (result, events) = run(Habit::HandsOver, 5);
+    let (result, events) = run(LinkBehavior::HandsOver, 5);
     assert_eq!((result.counts.passed, result.verdict.exit_code()), (5, Some(0)));
     let of_first = (Some(EventType::WorkerStarted), Some(0));
     assert_eq!(events.iter().filter(|seen| **seen == of_first).count(), 1, "{events:?}");

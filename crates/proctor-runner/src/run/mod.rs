@@ -150,7 +150,7 @@ impl RunOptions {
         Policy {
             slots,
             schedule: self.schedule,
-            // 0 is off, whoever says it.
+            // 0 means off in every source of settings.
             fail_fast: self.fail_fast.or(fail_fast).filter(|limit| *limit > 0),
             timeout: self.timeout,
             slow_after: self.slow_after,
@@ -385,13 +385,13 @@ impl Controller {
 
     /// Calls back for every event, on a thread of its own.
     pub fn on_event(&self, callback: impl FnMut(&Event) + Send + 'static) {
-        self.shared.bus.observe("on_event", Filter::All, Events(callback));
+        self.shared.bus.observe("on_event", Filter::All, EventCallback(callback));
     }
 
     /// Calls back with completed, total and failures, now and then and at the end.
     pub fn on_progress(&self, callback: impl FnMut(u64, u64, u64) + Send + 'static) {
         let filter = Filter::Types(vec![EventType::Progress]);
-        self.shared.bus.observe("on_progress", filter, Progresses(callback));
+        self.shared.bus.observe("on_progress", filter, ProgressCallback(callback));
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -399,18 +399,18 @@ impl Controller {
     }
 }
 
-struct Events<F>(F);
+struct EventCallback<F>(F);
 
-impl<F: FnMut(&Event) + Send> Observer for Events<F> {
+impl<F: FnMut(&Event) + Send> Observer for EventCallback<F> {
     fn on_event(&mut self, event: &Event) -> Result<(), BoxedError> {
         (self.0)(event);
         Ok(())
     }
 }
 
-struct Progresses<F>(F);
+struct ProgressCallback<F>(F);
 
-impl<F: FnMut(u64, u64, u64) + Send> Observer for Progresses<F> {
+impl<F: FnMut(u64, u64, u64) + Send> Observer for ProgressCallback<F> {
     fn on_progress(&mut self, _: &Event, progress: &ProgressEvent) -> Result<(), BoxedError> {
         (self.0)(progress.completed, progress.total, progress.failures);
         Ok(())

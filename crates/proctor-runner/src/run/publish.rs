@@ -25,7 +25,7 @@ pub(super) struct Publisher {
 
 /// One attempt at an example.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Attempt<'a> {
+pub(super) struct PublishedAttempt<'a> {
     pub(super) example: &'a Example,
     pub(super) repeat: u32,
     pub(super) attempt: u32,
@@ -34,7 +34,7 @@ pub(super) struct Attempt<'a> {
     pub(super) announced: bool,
 }
 
-impl Attempt<'_> {
+impl PublishedAttempt<'_> {
     fn event(self, payload: impl Into<Event>) -> Event {
         let event = payload.into().about(&self.example.id).in_attempt(self.repeat, self.attempt);
         match self.worker {
@@ -68,7 +68,7 @@ impl Publisher {
         }
     }
 
-    pub(super) fn started(&self, attempt: Attempt<'_>) {
+    pub(super) fn started(&self, attempt: PublishedAttempt<'_>) {
         let example = attempt.example;
         let started = ExampleStarted {
             file: Some(example.file.clone()),
@@ -87,7 +87,7 @@ impl Publisher {
         self.publish(attempt.event(started));
     }
 
-    pub(super) fn finished(&mut self, attempt: Attempt<'_>, mut outcome: ExampleFinished) {
+    pub(super) fn finished(&mut self, attempt: PublishedAttempt<'_>, mut outcome: ExampleFinished) {
         self.results += u64::from(outcome.r#final == Some(true));
         self.name(&attempt.example.id, &mut outcome);
         // What never started has not been described yet.
@@ -132,7 +132,7 @@ impl Publisher {
 
     pub(super) fn printed(
         &self,
-        attempt: Option<Attempt<'_>>,
+        attempt: Option<PublishedAttempt<'_>>,
         worker: Option<u32>,
         stderr: bool,
         line: &str,

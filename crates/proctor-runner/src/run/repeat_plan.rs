@@ -39,12 +39,12 @@ use super::repeat_report::{RateCounts, RepeatReport, SuiteEvidence};
 /// The level at which a pass rate is called reached, and at which it is called missed.
 const ALPHA_RATE: f64 = 0.05;
 /// When the suite is worse, examples with such an e-value of their own go on, to find out which it is.
-const EVIDENCE_OF_ITS_OWN: f64 = 10.0;
+const MIN_EXAMPLE_E_VALUE: f64 = 10.0;
 /// After so many pairs that agree an example is left alone; after so many attempts in a row that say nothing too.
-const FIRST_LOOK: usize = 3;
+const MIN_PAIRS: usize = 3;
 /// An example gets at most so many repetitions in one round, however many could run at once: each is made before the one beside it is
 /// known. Two halve the number of rounds and cost 3 to 10 % more; four cost 30 % more.
-const MOST_AT_ONCE: u32 = 2;
+const MAX_PER_ROUND: u32 = 2;
 
 /// One attempt of a baseline that counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -165,7 +165,7 @@ impl RepeatPlanner {
             .filter(|(_, count)| *count > 0)
             .collect();
         let open = u32::try_from(wanted.len()).unwrap_or(u32::MAX).max(1);
-        let each = (workers / open).clamp(1, MOST_AT_ONCE);
+        let each = (workers / open).clamp(1, MAX_PER_ROUND);
         let mut round = Vec::new();
         for step in 1..=each {
             let taking_part = wanted.iter().filter(|(_, count)| *count >= step);
@@ -214,11 +214,11 @@ impl RepeatPlanner {
     fn wanted(&self, example: usize, evidence: &Evidence) -> u32 {
         let sampled = &self.examples[example];
         if sampled.made.is_empty() {
-            // Before the first results nobody knows who needs more.
+            // Before the first results it is unknown which examples need more.
             return 1;
         }
         let left = self.limit.saturating_sub(sampled.repeats());
-        if sampled.is_silent() {
+        if sampled.is_uninformative() {
             0
         } else if sampled.rate_question(self.limit) == Some(RateQuestion::Open) {
             left
@@ -232,7 +232,7 @@ impl RepeatPlanner {
     /// Whether another pair could still show that the example, or with it the suite, got worse.
     fn may_be_worse(&self, example: usize, evidence: &Evidence) -> bool {
         let (sampled, pairs) = (&self.examples[example], evidence.pairs[example]);
-        let has_own_evidence = pairs.e_value() >= EVIDENCE_OF_ITS_OWN;
+        let has_own_evidence = pairs.e_value() >= MIN_EXAMPLE_E_VALUE;
         if evidence.worse[example] || (evidence.suite_is_worse() && !has_own_evidence) {
             return false;
         }
@@ -240,12 +240,12 @@ impl RepeatPlanner {
         if !sampled.may_vary() {
             // It should always do the same. What disagrees is looked at until it is clear that it does so every time.
             let (worse, better) = (pairs.worse > 0, pairs.better > 0);
-            return pairs.alike == 0 && worse != better && seen < FIRST_LOOK;
+            return pairs.alike == 0 && worse != better && seen < MIN_PAIRS;
         }
-        let is_alike = pairs.worse + pairs.better == 0 && seen >= FIRST_LOOK;
+        let is_alike = pairs.worse + pairs.better == 0 && seen >= MIN_PAIRS;
         let left = u64::from(self.limit.saturating_sub(sampled.repeats()));
         let at_best = Pairs { worse: pairs.worse + left, ..pairs };
-        evidence.suite_leans() || (!is_alike && at_best.e_value() >= evidence.needed)
+        evidence.suite_may_be_worse() || (!is_alike && at_best.e_value() >= evidence.needed)
     }
 
     fn evidence(&self) -> Evidence {
@@ -281,7 +281,7 @@ impl Evidence {
     }
 
     /// Whether the evidence speaks for a drop of the suite, and not yet clearly.
-    fn suite_leans(&self) -> bool {
+    fn suite_may_be_worse(&self) -> bool {
         self.suite > 1.0 && !self.suite_is_worse()
     }
 }
@@ -344,10 +344,10 @@ impl Sampled {
     }
 
     /// Whether repeating it will tell nothing.
-    fn is_silent(&self) -> bool {
+    fn is_uninformative(&self) -> bool {
         let mut newest = self.made.values().rev();
-        let silent = newest.clone().take(FIRST_LOOK).all(|it| *it == Repetition::SaysNothing);
-        newest.any(|it| *it == Repetition::NotMade) || (silent && self.made.len() >= FIRST_LOOK)
+        let silent = newest.clone().take(MIN_PAIRS).all(|it| *it == Repetition::SaysNothing);
+        newest.any(|it| *it == Repetition::NotMade) || (silent && self.made.len() >= MIN_PAIRS)
     }
 
     fn rate_question(&self, limit: u32) -> Option<RateQuestion> {

@@ -8,9 +8,9 @@ use proctor_text::pluralize;
 use super::repeat_plan::Pairs;
 
 /// So many examples are named; the others are counted.
-const NAMED: usize = 5;
-/// With more different numbers of repetitions than this, their range is told.
-const COUNTS_TOLD: usize = 4;
+const MAX_NAMED: usize = 5;
+/// With more different numbers of repetitions than this, their range is shown.
+const MAX_LISTED_COUNTS: usize = 4;
 
 /// Where the repetitions of an adaptive run went.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -71,7 +71,7 @@ impl RepeatReport {
         let all: u64 = by_repeats.iter().map(|(repeats, count)| u64::from(*repeats) * count).sum();
         let told = |count: u64, times: String| format!("{} × {times}", pluralize(count, "example"));
         match (by_repeats.first_key_value(), by_repeats.last_key_value()) {
-            (Some((least, _)), Some((most, _))) if by_repeats.len() > COUNTS_TOLD => {
+            (Some((least, _)), Some((most, _))) if by_repeats.len() > MAX_LISTED_COUNTS => {
                 let range = told(by_repeats.values().sum(), format!("{least} to {most}"));
                 format!("{range}, {all} in all")
             }
@@ -123,8 +123,8 @@ impl RepeatReport {
 
 /// `2 (refund, booking)`.
 fn named(titles: &[String]) -> String {
-    let more = titles.len().saturating_sub(NAMED);
-    let mut names: Vec<String> = titles.iter().take(NAMED).cloned().collect();
+    let more = titles.len().saturating_sub(MAX_NAMED);
+    let mut names: Vec<String> = titles.iter().take(MAX_NAMED).cloned().collect();
     if more > 0 {
         names.push(format!("{more} more"));
     }

@@ -41,9 +41,9 @@ pub struct SimulatedRun {
     pub examples: Vec<SimulatedExample>,
     /// Which workers, counted from 1 in the order of their start, cannot be started.
     pub bad_starts: BTreeSet<u32>,
-    /// When somebody presses Ctrl-C, in microseconds.
+    /// Time of the first Ctrl-C, in microseconds.
     pub stop_at: Option<u64>,
-    /// When somebody presses it again.
+    /// Time of the second Ctrl-C.
     pub kill_at: Option<u64>,
 }
 

@@ -12,7 +12,7 @@ use proctor_verdict::{
 
 use super::RunOptions;
 use super::execute::{Planned, finish};
-use super::publish::{Attempt, Publisher};
+use super::publish::{PublishedAttempt, Publisher};
 use super::repeat_plan::{RepeatPlanner, Repetition};
 use super::repeat_report::RepeatReport;
 use super::verdicts::Verdicts;
@@ -29,7 +29,7 @@ pub(crate) struct JobTracker {
     attempts: Vec<u32>,
     /// The last attempt of each job that has been started; 0 before the first.
     announced: Vec<u32>,
-    /// What the dispatcher is to be told next, last first.
+    /// Inputs for the dispatcher, the next one last.
     follow_ups: Vec<Input>,
     /// Makes jobs of repetitions.
     builder: JobBuilder,
@@ -139,9 +139,9 @@ impl JobTracker {
         self.attempts[job.0 as usize]
     }
 
-    pub(super) fn attempt(&self, assigned: Assigned, worker: Option<u32>) -> Attempt<'_> {
+    pub(super) fn attempt(&self, assigned: Assigned, worker: Option<u32>) -> PublishedAttempt<'_> {
         let job = self.jobs[assigned.job.0 as usize];
-        Attempt {
+        PublishedAttempt {
             example: &self.examples[job.example],
             repeat: job.repeat,
             attempt: assigned.attempt,
@@ -163,7 +163,7 @@ impl JobTracker {
         outcome: ExampleFinished,
     ) {
         let job = self.jobs[assigned.job.0 as usize];
-        let attempt = Attempt {
+        let attempt = PublishedAttempt {
             example: &self.examples[job.example],
             repeat: job.repeat,
             attempt: assigned.attempt,
@@ -173,7 +173,7 @@ impl JobTracker {
         let is_final = outcome.r#final == Some(true);
         let settled = is_final.then(|| self.verdicts.count(job.example, &outcome)).flatten();
         if let Some(adaptive) = self.adaptive.as_mut().filter(|_| is_final) {
-            adaptive.planner.record(job.example, job.repeat, came_to(&outcome));
+            adaptive.planner.record(job.example, job.repeat, repetition_of(&outcome));
         }
         let missed = is_final && self.verdicts.newly_missed(job.example);
         self.publisher.finished(attempt, outcome);
@@ -199,12 +199,12 @@ impl JobTracker {
             backtrace: exit.backtrace,
             ..Exception::default()
         });
-        self.publisher.error(OutsideError { exception, ..of_worker(slot, message) });
+        self.publisher.error(OutsideError { exception, ..worker_error(slot, message) });
     }
 
     /// A worker broke the protocol, so its results are doubtful: the run is no success.
     pub(crate) fn protocol_error(&mut self, slot: u32, message: String) {
-        self.publisher.error(of_worker(slot, message));
+        self.publisher.error(worker_error(slot, message));
     }
 
     /// Publishes the end of the run.
@@ -237,7 +237,7 @@ impl JobTracker {
 }
 
 /// What a repetition that ended for good tells the planner.
-fn came_to(outcome: &ExampleFinished) -> Repetition {
+fn repetition_of(outcome: &ExampleFinished) -> Repetition {
     if never_ran(&outcome.status) || !is_made(&outcome.status) {
         return Repetition::NotMade;
     }
@@ -248,7 +248,7 @@ fn came_to(outcome: &ExampleFinished) -> Repetition {
     }
 }
 
-fn of_worker(slot: u32, message: String) -> OutsideError {
+fn worker_error(slot: u32, message: String) -> OutsideError {
     OutsideError {
         phase: "worker".to_owned(),
         place: Some(format!("worker {slot}")),

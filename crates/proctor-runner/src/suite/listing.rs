@@ -14,11 +14,11 @@ use super::{LoadNotices, SuiteError};
 use crate::example::{Discovery, Listed, OutsideError, Register};
 
 /// How long a worker may take to say hello: it has to boot an interpreter on a busy machine.
-const HELLO_WITHIN: Duration = Duration::from_secs(30);
+const HELLO_TIMEOUT: Duration = Duration::from_secs(30);
 /// So much of what a program prints is quoted while it is waited for.
 const LAST_LINES: usize = 5;
-/// After so long, somebody who waits is told.
-const HELLO_EXPECTED: Duration = Duration::from_secs(2);
+/// After this time without a reply, the user gets a notice.
+const NOTICE_AFTER: Duration = Duration::from_secs(2);
 
 #[derive(Deserialize)]
 struct Part {
@@ -53,7 +53,7 @@ struct ListedError {
     presented: Option<String>,
 }
 
-/// Says hello; who waits is told what the program prints instead of answering.
+/// Sends `hello`; a notice quotes what the program prints while it does not reply.
 pub(crate) async fn hello_with_notice(
     what: &str,
     channel: &Channel,
@@ -61,7 +61,7 @@ pub(crate) async fn hello_with_notice(
     notices: &LoadNotices,
 ) -> Result<(), RequestError> {
     let mut greeting = pin!(hello(channel));
-    if let Ok(greeted) = tokio::time::timeout(HELLO_EXPECTED, greeting.as_mut()).await {
+    if let Ok(greeted) = tokio::time::timeout(NOTICE_AFTER, greeting.as_mut()).await {
         return greeted;
     }
     let printed = match process.last_lines(LAST_LINES).as_slice() {
@@ -70,8 +70,8 @@ pub(crate) async fn hello_with_notice(
     };
     notices.notify(&format!(
         "{what} has not said hello for {} s and is waited for up to {} s; {printed}",
-        HELLO_EXPECTED.as_secs(),
-        HELLO_WITHIN.as_secs(),
+        NOTICE_AFTER.as_secs(),
+        HELLO_TIMEOUT.as_secs(),
     ));
     greeting.await
 }
@@ -80,7 +80,7 @@ pub(crate) async fn hello_with_notice(
 pub(crate) async fn hello(channel: &Channel) -> Result<(), RequestError> {
     let host =
         HostInfo { name: "proctor".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
-    channel.hello(host, HELLO_WITHIN).await.map(drop)
+    channel.hello(host, HELLO_TIMEOUT).await.map(drop)
 }
 
 /// Lists the examples of a suite. The parts come as notifications, ahead of the answer; `other` gets those that are not about
@@ -125,7 +125,7 @@ pub(crate) async fn list(
     Ok(discovery(register, notes, answer))
 }
 
-/// An example that was announced and did not arrive would never run, and nobody would miss it.
+/// An error if fewer examples arrived than were announced: the missing ones would silently not run.
 fn miscounted(suite: &str, register: &Register, answer: &Answer) -> Option<OutsideError> {
     let (listed, announced) = (register.listed, answer.count?);
     (listed != announced).then(|| {
@@ -239,7 +239,7 @@ pub(crate) async fn failed(
 ) -> SuiteError {
     let mut output: Vec<String> = Vec::new();
     let message = if let RequestError::Failed { error, .. } = error {
-        // It says itself what is wrong; who said it to whom is nobody's concern.
+        // The message is complete by itself; the request it belongs to is left out.
         format!("{what}: {}", error.message)
     } else if let Ok(report) = process.wait_timeout(Duration::from_millis(500)).await {
         format!("{what}: it ended with {} before it was through", report.status)

@@ -134,7 +134,7 @@ pub(crate) struct OpenedSuite {
     pub(crate) links: LinkFactory,
     /// How many slots it has; as many as the run has workers when absent.
     pub(crate) slots: Option<u32>,
-    /// Ends what the suite itself has started; at once if told so.
+    /// Ends the processes that the suite itself has started; immediately if requested.
     pub(crate) finish: Box<dyn FnOnce(bool) -> BoxFuture<SuiteEnd> + Send>,
 }
 

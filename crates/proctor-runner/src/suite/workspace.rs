@@ -314,7 +314,7 @@ fn attempt_result(
         Ok(Some(outcome)) => {
             (Status::Failed, Some(Fault::Agent), Some("AssertionFailed"), Some(failure(&outcome)))
         }
-        // Without the tool nobody can tell whether the test would hold.
+        // Without the tool the result of the test is unknown.
         Err(error) if error.kind == ErrorKind::MissingProgram => {
             (Status::Pending, None, None, Some(error.to_string()))
         }

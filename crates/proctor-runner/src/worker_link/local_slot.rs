@@ -26,7 +26,7 @@ pub(super) enum SlotInput {
     Performed,
     /// What is performed has exceeded its time limit.
     TimeIsUp,
-    /// The run is over: no order will come, and nobody receives reports.
+    /// The run is over: no further orders arrive, and reports have no receiver.
     LinkClosed,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The worker writes marks into both streams: `<nonce> <key>` before an example, `<nonce>` after it. Bytes
 //! between them belong to that example, its child processes' included. A mark may stand in the middle of a
-//! line, because nobody makes a test end its output with a line feed. After the key may stand, behind tabs,
+//! line, because a test need not end its output with a line feed. After the key may stand, behind tabs,
 //! the repetition and the attempt: output may be read when the next attempt has long begun elsewhere. A line that is too
 //! long comes in pieces, and a mark may be cut in two by that: what may be the beginning of one is held back.
 

@@ -83,9 +83,9 @@ impl WorkerLink for ProcessLink {
 }
 
 /// How long a dump of a hanging worker may take.
-const DUMP_WITHIN: Duration = Duration::from_millis(80);
+const DUMP_TIMEOUT: Duration = Duration::from_millis(80);
 /// How long a process may live on after it has closed its channel, or has agreed to end: it cannot report anything more.
-const ENDS_WITHIN: Duration = Duration::from_secs(10);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Runs a worker to its end.
 async fn serve(launching: BoxFuture<Result<LaunchedProcess, LaunchError>>, seat: SlotSeat) {
@@ -117,7 +117,7 @@ async fn serve(launching: BoxFuture<Result<LaunchedProcess, LaunchError>>, seat:
     reports.send(Report::Ready { pid }).await;
     let mut hung_at = Vec::new();
     let mut ending = None;
-    let mut silent = Box::pin(silence(channel.clone()));
+    let mut silent = Box::pin(wait_for_overdue_exit(channel.clone()));
     let mut is_silent = false;
     let mut time_is_up = Box::pin(clock.time_is_up());
     let mut timed_out = false;
@@ -190,9 +190,9 @@ async fn has_answered(ending: Option<JoinHandle<bool>>) -> bool {
 }
 
 /// Returns when the process should long have ended: it has closed its channel, so it can report nothing more.
-async fn silence(channel: Channel) {
+async fn wait_for_overdue_exit(channel: Channel) {
     channel.closed().await;
-    tokio::time::sleep(ENDS_WITHIN).await;
+    tokio::time::sleep(EXIT_TIMEOUT).await;
 }
 
 /// Asks a worker to end: what it has not started is not to be started; then it may go. Its last answer says how much it has sent.
@@ -204,7 +204,7 @@ async fn shut_down(channel: Channel, reports: ReportSender) -> bool {
             reports.send(Report::Farewell(farewell)).await;
             // It agreed to end. If it does not, the closed channel is what ends it.
             tokio::select! {
-                () = tokio::time::sleep(ENDS_WITHIN) => channel.close(),
+                () = tokio::time::sleep(EXIT_TIMEOUT) => channel.close(),
                 _ = channel.closed() => {}
             }
             true
@@ -357,7 +357,7 @@ fn returned_examples(reply: &Reply) -> Vec<ReturnedExample> {
 
 /// Where the main thread of a hanging worker is, if it still answers.
 async fn backtrace(channel: &Channel) -> Vec<String> {
-    let dump = timeout(DUMP_WITHIN, channel.request("dump", &(), None)).await;
+    let dump = timeout(DUMP_TIMEOUT, channel.request("dump", &(), None)).await;
     let Ok(Ok(reply)) = dump else { return Vec::new() };
     let value = reply.body.value();
     let mut threads = value["threads"].as_array().into_iter().flatten();

@@ -63,7 +63,7 @@ pub(crate) enum Report {
     /// It will not run these.
     Refused { examples: Vec<ExampleRun>, reason: String },
     /// How much the worker has sent, by its own count, when it ends properly.
-    Farewell(FarewellCounts),
+    Farewell(FinalCounts),
     /// A line of output.
     Printed(PrintedLine),
     /// An order failed, for a reason that its worker or its channel gives.
@@ -89,7 +89,7 @@ pub(super) fn first() -> u32 {
 /// How much a worker says it has sent. Counts that it does not give are absent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct FarewellCounts {
+pub(crate) struct FinalCounts {
     /// `ExampleStarted`.
     pub(crate) started: Option<u64>,
     /// `ExampleFinished`.
@@ -303,7 +303,7 @@ mod tests {
             }),
             (runs(), text()).prop_map(|(examples, reason)| Report::Refused { examples, reason }),
             any::<[Option<u64>; 3]>().prop_map(|[started, finished, errors]| {
-                Report::Farewell(FarewellCounts { started, finished, errors })
+                Report::Farewell(FinalCounts { started, finished, errors })
             }),
             (any::<bool>(), prop::option::of(any_owner()), text()).prop_map(
                 |(stderr, owner, text)| Report::Printed(PrintedLine { stderr, owner, text })

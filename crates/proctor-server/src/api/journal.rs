@@ -7,8 +7,8 @@ use axum::Json;
 use axum::extract::State;
 use proctor_journal::stats::Stats;
 use proctor_journal::{
-    ConfidenceTier, Domain, Entry, Filter, Found, Journal, JournalError, Match, Noted, Place,
-    UtcTime, Warning,
+    ConfidenceTier, Domain, Entry, EntryPlace, Filter, FoundEntry, Journal, JournalError, Match,
+    UtcTime, Warning, WithWarnings,
 };
 use proctor_text::truncate;
 use serde::{Deserialize, Serialize};
@@ -113,8 +113,8 @@ struct Row {
 }
 
 impl Row {
-    fn new(found: Found, score: Option<f64>) -> Self {
-        let Found { entry, lane, place } = found;
+    fn new(found: FoundEntry, score: Option<f64>) -> Self {
+        let FoundEntry { entry, lane, place } = found;
         let moved = entry.evidence_moved.as_ref().map_or(0, |moved| moved.count);
         Self {
             place: place_word(&place),
@@ -142,11 +142,11 @@ impl Row {
     }
 }
 
-fn place_word(place: &Place) -> &'static str {
+fn place_word(place: &EntryPlace) -> &'static str {
     match place {
-        Place::Active => "active",
-        Place::Session => "session",
-        Place::Archive(_) => "archive",
+        EntryPlace::Active => "active",
+        EntryPlace::Session => "session",
+        EntryPlace::Archive(_) => "archive",
     }
 }
 
@@ -167,13 +167,13 @@ pub(super) async fn list(
         let (mut entries, total, warnings) = if let Some(words) = words {
             // One more than is shown, to know whether there are more.
             let wanted = offset.saturating_add(limit).saturating_add(1);
-            let Noted { value, warnings } =
+            let WithWarnings { value, warnings } =
                 journal.search(words, &filter, wanted).map_err(refused)?;
             let total = value.len();
             let row = |Match { score, found }| Row::new(found, Some(score));
             (value.into_iter().skip(offset).map(row).collect::<Vec<_>>(), total, warnings)
         } else {
-            let Noted { value: (found, total), warnings } =
+            let WithWarnings { value: (found, total), warnings } =
                 journal.page(&filter, offset, limit).map_err(refused)?;
             (found.into_iter().map(|found| Row::new(found, None)).collect(), total, warnings)
         };
@@ -205,8 +205,9 @@ pub(super) async fn one(
     blocking(&shared, move |shared| {
         let journal = journal(shared)?;
         let found = journal.show(&id).map_err(refused)?.value;
-        let Noted { value, warnings } = journal.complete(found).map_err(refused)?;
-        let Found { entry, lane, place } = value;
+        let WithWarnings { value, warnings } =
+            journal.with_moved_evidence(found).map_err(refused)?;
+        let FoundEntry { entry, lane, place } = value;
         Ok(Json(EntryDetails {
             lane,
             place: place_word(&place),

@@ -9,7 +9,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use proctor_events::Status;
 use proctor_history::{History, RunRow};
-use proctor_record::control::AskError;
+use proctor_record::control::ControlError;
 use proctor_record::{RunData, RunFolder};
 use proctor_verdict::RunState;
 use serde::{Deserialize, Serialize};
@@ -97,7 +97,8 @@ fn listing(shared: &Arc<Shared>, page: &Page) -> Result<Listed, ApiError> {
 
 /// Up-to-date rows of these runs from the history. Reads no recording.
 fn known(shared: &Shared, folders: &[RunFolder]) -> BTreeMap<String, Option<RunRow>> {
-    let rows = History::peek(&shared.runs.store).and_then(|mut history| history.fresh(folders));
+    let rows = History::open_without_sync(&shared.runs.store)
+        .and_then(|mut history| history.unchanged_rows(folders));
     rows.unwrap_or_default()
 }
 
@@ -322,11 +323,11 @@ pub(super) async fn cancel(
         };
         let status = match asked {
             Ok(_) => "cancelled",
-            Err(AskError::NotLive) => "not_running",
-            Err(silent @ AskError::NoReply(_)) => {
+            Err(ControlError::NotLive) => "not_running",
+            Err(silent @ ControlError::NoReply(_)) => {
                 return Err(ApiError::new(StatusCode::GATEWAY_TIMEOUT, silent));
             }
-            Err(refused @ AskError::Refused(_)) => {
+            Err(refused @ ControlError::Refused(_)) => {
                 return Err(ApiError::new(StatusCode::CONFLICT, refused));
             }
         };

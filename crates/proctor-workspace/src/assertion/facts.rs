@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::beneath::{PathProblem, RelPath, Root};
+use crate::contained_path::{PathProblem, RelPath, Root};
 use crate::error::ToolError;
 use crate::session::SessionRecord;
 use crate::snapshot::diff::Compared;

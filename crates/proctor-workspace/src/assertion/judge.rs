@@ -227,15 +227,15 @@ fn line_around(text: &str, at: usize) -> (usize, String) {
 
 /// The beginning of a text, for the answer.
 fn shortened(text: &str) -> String {
-    const MOST: usize = 500;
-    match crate::tools::cut(text, MOST) {
+    const MAX_CHARS: usize = 500;
+    match crate::tools::cut(text, MAX_CHARS) {
         (beginning, true) => format!("{beginning}… ({} bytes)", text.len()),
         (whole, false) => whole,
     }
 }
 
 /// A value, or the beginning of its text if it is a large one.
-fn small(value: Value) -> Value {
+fn shortened_value(value: Value) -> Value {
     let text = value.to_string();
     if text.len() <= 4096 { value } else { json!(shortened(&text)) }
 }
@@ -258,11 +258,11 @@ fn topics(facts: &Facts<'_>, published_only: bool) -> Vec<String> {
 }
 
 /// As much of a list as an answer should have; what is judged is always the whole.
-fn some(list: &[String]) -> Value {
-    const MOST: usize = 200;
-    let mut shown: Vec<String> = list.iter().take(MOST).map(|item| shortened(item)).collect();
-    if list.len() > MOST {
-        shown.push(format!("… and {} more", list.len() - MOST));
+fn shortened_list(list: &[String]) -> Value {
+    const MAX_CHARS: usize = 200;
+    let mut shown: Vec<String> = list.iter().take(MAX_CHARS).map(|item| shortened(item)).collect();
+    if list.len() > MAX_CHARS {
+        shown.push(format!("… and {} more", list.len() - MAX_CHARS));
     }
     json!(shown)
 }
@@ -323,7 +323,7 @@ fn event_sequence(
     of_run(facts, json!(wanted), |_| {
         let seen = topics(facts, published_only);
         let found = subsequence(wanted, &seen, TopicPattern::matches);
-        verdict(found == wanted.len(), json!(wanted), some(&seen), || {
+        verdict(found == wanted.len(), json!(wanted), shortened_list(&seen), || {
             let before: Vec<&str> = wanted[..found].iter().map(TopicPattern::as_str).collect();
             let before = before.join(", ");
             format!("{} did not occur after [{before}]", wanted[found])
@@ -355,7 +355,7 @@ fn hat_sequence(facts: &Facts<'_>, wanted: &[String], exact: bool) -> AssertionO
         let worn = view::hats(facts.records);
         let found = subsequence(wanted, &worn, |a, b| a == b);
         let passed = if exact { worn == wanted } else { found == wanted.len() };
-        verdict(passed, json!(wanted), some(&worn), || {
+        verdict(passed, json!(wanted), shortened_list(&worn), || {
             format!(
                 "the hats were {}",
                 if worn.is_empty() { "not told".to_owned() } else { shortened(&worn.join(", ")) }
@@ -410,8 +410,8 @@ fn snapshot_matches(
     match facts.compare_with(snapshot, include, exclude) {
         Ok(compared) => {
             let changes = &compared.changes;
-            let actual = json!({"changed_files": some(&changes.changed),
-                "added_files": some(&changes.added), "deleted_files": some(&changes.deleted)});
+            let actual = json!({"changed_files": shortened_list(&changes.changed),
+                "added_files": shortened_list(&changes.added), "deleted_files": shortened_list(&changes.deleted)});
             verdict(changes.is_empty(), json!({"same_as": snapshot}), actual, || {
                 let count = changes.all().count();
                 format!("{count} files differ between {snapshot} and {CURRENT}")
@@ -444,7 +444,7 @@ fn json_at(
     };
     let passed = found.iter().any(fits);
     let actual = if found.len() == 1 { found[0].clone() } else { json!(found) };
-    let actual = small(actual);
+    let actual = shortened_value(actual);
     verdict(passed, wanted, actual, || {
         if found.is_empty() {
             format!("{query} finds nothing in {path}")

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{RunSection, SetupSection, WorkspaceFile};
 use crate::assertion::Assertion;
-use crate::beneath::RelPath;
+use crate::contained_path::RelPath;
 use crate::error::ToolError;
 use crate::limits::{GivenLimits, RunLimits};
 use crate::mock::MockResponse;

@@ -13,7 +13,7 @@ use super::log::{self, Line};
 use super::prompt::Prompt;
 use super::script::{MockEvent, MockResponse, Script};
 use super::{Arguments, EXHAUSTED, Lookup, tags};
-use crate::beneath::{RelPath, Root};
+use crate::contained_path::{RelPath, Root};
 use crate::disk;
 
 /// How far a capped delay goes past the deadline, so that the orchestrator sees its time over.

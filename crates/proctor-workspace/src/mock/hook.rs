@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Arguments;
 use super::script::Script;
-use crate::beneath::{RelPath, Root};
+use crate::contained_path::{RelPath, Root};
 use crate::disk;
 
 pub(super) fn run(arguments: &Arguments) -> ExitCode {

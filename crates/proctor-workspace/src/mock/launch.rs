@@ -59,7 +59,7 @@ fn cut_network() -> Isolation {
     });
     match result {
         Ok(()) => {
-            raise_loopback();
+            enable_loopback();
             Isolation { network_off: true, why_network: None }
         }
         Err(error) => Isolation {
@@ -77,7 +77,7 @@ fn unshare(flags: UnshareFlags) -> std::io::Result<()> {
 
 /// Without it, a server that a test starts for itself could not be reached.
 #[expect(unsafe_code, reason = "the kernel has no other call to raise an interface")]
-fn raise_loopback() {
+fn enable_loopback() {
     use std::os::fd::AsRawFd as _;
     let Ok(socket) = std::net::UdpSocket::bind("0.0.0.0:0") else { return };
     // SAFETY: the structure is plain data, valid when zeroed, and outlives both calls.

@@ -14,7 +14,7 @@ use super::log::{self, Line};
 use super::prompt::Prompt;
 use super::script::{MockEvent, MockResponse, Script};
 use super::{Arguments, Lookup};
-use crate::beneath::{RelPath, Root};
+use crate::contained_path::{RelPath, Root};
 use crate::disk;
 use crate::snapshot::{Manifest, Selection, Snapshots, diff};
 
@@ -30,8 +30,8 @@ pub(super) fn run(arguments: &Arguments, environment: Lookup<'_>) -> ExitCode {
     let Some(real) = &arguments.real else { return ExitCode::from(2) };
     let (prompt, input) = prompt(arguments);
     let number = begin(state, arguments, &prompt);
-    let before = Before::look(&script.workspace, environment);
-    let (output, code) = match converse(real, arguments, input) {
+    let before = WorkspaceBefore::look(&script.workspace, environment);
+    let (output, code) = match run_program(real, arguments, input) {
         Ok(done) => done,
         Err(error) => (format!("{error}"), 127),
     };
@@ -95,7 +95,7 @@ fn last_hat(state: &Path) -> Option<String> {
 }
 
 /// Runs the real program with the same arguments and input; passes its output on and keeps it.
-fn converse(
+fn run_program(
     real: &Path,
     arguments: &Arguments,
     input: Option<Vec<u8>>,
@@ -110,13 +110,13 @@ fn converse(
         // A program that does not read it must not hold us up.
         std::thread::spawn(move || drop(stdin.write_all(&input)))
     });
-    let kept = child.stdout.take().map_or(Ok(Vec::new()), pass_on)?;
+    let kept = child.stdout.take().map_or(Ok(Vec::new()), copy_output)?;
     let status = child.wait()?;
     drop(feeder);
     Ok((String::from_utf8_lossy(&kept).into_owned(), status.code().unwrap_or(1)))
 }
 
-fn pass_on(mut from: ChildStdout) -> io::Result<Vec<u8>> {
+fn copy_output(mut from: ChildStdout) -> io::Result<Vec<u8>> {
     let mut kept = Vec::new();
     let mut chunk = [0; 16 * 1024];
     let mut out = io::stdout().lock();
@@ -131,7 +131,7 @@ fn pass_on(mut from: ChildStdout) -> io::Result<Vec<u8>> {
 }
 
 /// The workspace as it was before the call.
-struct Before {
+struct WorkspaceBefore {
     root: Option<Root>,
     selection: Selection,
     files: Manifest,
@@ -139,7 +139,7 @@ struct Before {
     events_at: u64,
 }
 
-impl Before {
+impl WorkspaceBefore {
     fn look(workspace: &Path, environment: Lookup<'_>) -> Self {
         let root = Root::open(workspace).ok();
         let selection = Selection::new(&[], &[]).unwrap_or_else(|_| Selection::anything());
@@ -157,7 +157,7 @@ impl Before {
     /// What the model said and did, as a response.
     fn recorded(&self, output: &str, code: i32) -> MockResponse {
         MockResponse {
-            output: spoken(output),
+            output: model_text(output),
             exit_code: u8::try_from(code).unwrap_or(1),
             files: self.written(),
             events: self.emitted(),
@@ -200,7 +200,7 @@ fn look(root: Option<&Root>, selection: &Selection) -> Manifest {
 }
 
 /// The words of a model out of its stream of JSON lines; other output is words already.
-fn spoken(output: &str) -> String {
+fn model_text(output: &str) -> String {
     let mut words = String::new();
     for line in output.lines() {
         let Ok(value) = serde_json::from_str::<Value>(line) else { return output.to_owned() };
@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn words_are_found_in_a_stream_and_plain_output_stays() {
         let stream = "{\"type\":\"system\"}\n{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"text\",\"text\":\"hi\"}]}}\n";
-        assert_eq!(spoken(stream), "hi\n");
-        assert_eq!(spoken("plain\nwords"), "plain\nwords");
+        assert_eq!(model_text(stream), "hi\n");
+        assert_eq!(model_text("plain\nwords"), "plain\nwords");
     }
 }

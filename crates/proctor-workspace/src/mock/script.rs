@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::beneath::RelPath;
+use crate::contained_path::RelPath;
 use crate::error::ToolError;
 use crate::topic::{TopicPattern, TopicPatternError};
 

@@ -9,9 +9,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Adapter, Backend, Collected, Plan, Prepared, Remains, Topology};
-use crate::beneath::{RelPath, Root};
+use super::{Adapter, Backend, Collected, Plan, Prepared, RunOutputs, Topology};
 use crate::config::Config;
+use crate::contained_path::{RelPath, Root};
 use crate::error::ToolError;
 use crate::limits::GivenLimits;
 use crate::session::merge::EventsFileLine;
@@ -103,11 +103,11 @@ impl Adapter for Generic {
         &["Exited"]
     }
 
-    fn collect(&self, remains: &Remains<'_>) -> Collected {
+    fn collect(&self, outputs: &RunOutputs<'_>) -> Collected {
         let mut collected = Collected::default();
         let Ok(path) = self.events_path() else { return collected };
-        let text = remains.root.read(&path, remains.read_bytes).unwrap_or_default();
-        let skip = usize::try_from(remains.cursor.as_u64().unwrap_or(0)).unwrap_or(0);
+        let text = outputs.root.read(&path, outputs.read_bytes).unwrap_or_default();
+        let skip = usize::try_from(outputs.cursor.as_u64().unwrap_or(0)).unwrap_or(0);
         let rows = text.get(skip..).unwrap_or_default();
         for line in rows.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()) {
             collected.sources.rows.push(parse_event_line(line));

@@ -15,9 +15,9 @@ use std::time::Duration;
 use proctor_process::{ChildEnvironment, ShortCommand};
 use serde_json::{Value, json};
 
-use super::{Adapter, Backend, Collected, Plan, Prepared, Remains, Topology};
-use crate::beneath::{RelPath, Root};
+use super::{Adapter, Backend, Collected, Plan, Prepared, RunOutputs, Topology};
 use crate::config::{Config, is_executable};
+use crate::contained_path::{RelPath, Root};
 use crate::disk;
 use crate::error::{ErrorKind, ToolError};
 use crate::limits::GivenLimits;
@@ -87,12 +87,12 @@ impl Adapter for Ralph {
         events_file::REASONS
     }
 
-    fn collect(&self, remains: &Remains<'_>) -> Collected {
+    fn collect(&self, outputs: &RunOutputs<'_>) -> Collected {
         let mut collected = Collected::default();
-        read_recording(remains.folder, &mut collected);
-        read_events(remains, &mut collected);
-        read_hooks(remains.folder, &mut collected);
-        collected.sources.topology = remains.topology.clone();
+        read_recording(outputs.folder, &mut collected);
+        read_events(outputs, &mut collected);
+        read_hooks(outputs.folder, &mut collected);
+        collected.sources.topology = outputs.topology.clone();
         collected
     }
 }
@@ -213,12 +213,12 @@ fn read_recording(folder: &Path, collected: &mut Collected) {
     }
 }
 
-fn read_events(remains: &Remains<'_>, collected: &mut Collected) {
+fn read_events(outputs: &RunOutputs<'_>, collected: &mut Collected) {
     let before: BTreeMap<String, u64> =
-        serde_json::from_value(remains.cursor.clone()).unwrap_or_default();
-    for name in events_files(remains.root).into_keys() {
+        serde_json::from_value(outputs.cursor.clone()).unwrap_or_default();
+    for name in events_files(outputs.root).into_keys() {
         let Ok(path) = RelPath::parse(&format!(".ralph/{name}")) else { continue };
-        match remains.root.read(&path, remains.read_bytes) {
+        match outputs.root.read(&path, outputs.read_bytes) {
             Ok(bytes) => {
                 let skip = before.get(&name).copied().unwrap_or(0);
                 let skip = usize::try_from(skip).unwrap_or(usize::MAX).min(bytes.len());

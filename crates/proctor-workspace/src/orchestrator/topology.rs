@@ -17,7 +17,7 @@ pub(crate) struct Hat {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Topology {
     pub(crate) hats: Vec<Hat>,
-    /// Who gets what nobody else wants.
+    /// The hat that gets events without a subscriber.
     pub(crate) coordinator: String,
     /// Topics that end the loop; they are consumed, not published.
     pub(crate) completion: Vec<String>,
@@ -28,7 +28,7 @@ pub(crate) struct Topology {
 
 impl Topology {
     /// The hats that listen to a topic, the one that gets it first: ralph asks them in the order of their
-    /// names. What nobody listens to is the coordinator's.
+    /// names. Events without a subscriber go to the coordinator.
     pub(crate) fn targets(&self, name: &str) -> Vec<String> {
         if self.completion.iter().any(|topic| topic == name) || name == "loop.terminate" {
             return Vec::new();

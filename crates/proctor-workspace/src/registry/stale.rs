@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use super::{Place, Record, homes};
+use super::{Place, Record, registry_folders};
 use crate::config::Config;
 use crate::disk;
 
 /// Removes stale workspaces; says which. What cannot be removed is left for the next time.
 pub(crate) fn clean_stale(config: &Config, now: SystemTime) -> Vec<String> {
     let mut removed = Vec::new();
-    for home in homes(config) {
+    for home in registry_folders(config) {
         if last_used(&home).is_none_or(|used| age(used, now) < config.limits.stale_after) {
             continue;
         }

@@ -15,8 +15,8 @@ use crate::error::ToolError;
 const CONTEXT: usize = 3;
 /// What a file takes in an answer beside its path and its lines.
 const ENTRY: usize = 160;
-/// After this the rest of a file is told as one change: correct, only less fine.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// After this time the rest of a file is reported as one change: correct, but coarser.
+const DIFF_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Which files differ.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -134,7 +134,7 @@ pub(crate) fn lines(old: Option<&[u8]>, new: Option<&[u8]>) -> FileDiff {
         return diff;
     }
     let (old, new) = (split_lines(old), split_lines(new));
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + DIFF_TIMEOUT;
     let ops = capture_diff_slices_deadline(Algorithm::Myers, &old, &new, Some(deadline));
     for group in group_diff_ops(ops, CONTEXT) {
         diff.hunks.push(hunk(&group, &old, &new, &mut diff.additions, &mut diff.deletions));

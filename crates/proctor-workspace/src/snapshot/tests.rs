@@ -1,14 +1,14 @@
 use super::*;
 use std::fs;
 
-struct Bed {
+struct Fixture {
     _folder: tempfile::TempDir,
     files: PathBuf,
     root: Root,
     snapshots: Snapshots,
 }
 
-fn bed() -> Bed {
+fn fixture() -> Fixture {
     let folder = tempfile::tempdir().unwrap();
     let files = folder.path().join("files");
     fs::create_dir_all(files.join("src")).unwrap();
@@ -16,7 +16,7 @@ fn bed() -> Bed {
     fs::write(files.join("blob"), [0u8, 255, 1]).unwrap();
     let root = Root::open(&files).unwrap();
     let snapshots = Snapshots::of(folder.path(), "w");
-    Bed { _folder: folder, files, root, snapshots }
+    Fixture { _folder: folder, files, root, snapshots }
 }
 
 fn all() -> Selection {
@@ -25,7 +25,7 @@ fn all() -> Selection {
 
 #[test]
 fn what_changed_is_found_and_can_be_put_back() {
-    let bed = bed();
+    let bed = fixture();
     std::os::unix::fs::symlink("src/main.rs", bed.files.join("link")).unwrap();
     let (id, before) = bed.snapshots.take(&bed.root, &all(), None).unwrap();
     assert_eq!(id, "snap_w_001");
@@ -47,7 +47,7 @@ fn what_changed_is_found_and_can_be_put_back() {
 
 #[test]
 fn the_same_content_is_kept_once_and_a_change_of_equal_size_is_seen() {
-    let bed = bed();
+    let bed = fixture();
     for name in ["a", "b", "c"] {
         fs::write(bed.files.join(name), vec![b'x'; 10_000]).unwrap();
     }
@@ -65,7 +65,7 @@ fn the_same_content_is_kept_once_and_a_change_of_equal_size_is_seen() {
 
 #[test]
 fn noise_is_left_out_unless_asked_for() {
-    let bed = bed();
+    let bed = fixture();
     fs::create_dir_all(bed.files.join(".ralph/agent")).unwrap();
     fs::write(bed.files.join(".ralph/agent/summary.md"), "s").unwrap();
     fs::write(bed.files.join("session.jsonl"), "{}").unwrap();
@@ -84,7 +84,7 @@ fn noise_is_left_out_unless_asked_for() {
 #[test]
 fn links_out_and_odd_names_and_pipes_do_no_harm() {
     use std::os::unix::ffi::OsStrExt as _;
-    let bed = bed();
+    let bed = fixture();
     std::os::unix::fs::symlink("/etc", bed.files.join("etc")).unwrap();
     fs::write(bed.files.join(std::ffi::OsStr::from_bytes(b"odd\xff")), "o").unwrap();
     assert!(
@@ -98,7 +98,7 @@ fn links_out_and_odd_names_and_pipes_do_no_harm() {
 
 #[test]
 fn a_damaged_store_is_noticed_and_a_torn_index_is_mended() {
-    let bed = bed();
+    let bed = fixture();
     let (_, manifest) = bed.snapshots.take(&bed.root, &all(), None).unwrap();
     let pack = bed.snapshots.folder.join("pack");
     fs::write(&pack, vec![7; fs::read(&pack).unwrap().len()]).unwrap();

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::store::{Hash, Store, hash_of};
 use super::{Manifest, Selection};
-use crate::beneath::Root;
+use crate::contained_path::Root;
 use crate::error::ToolError;
 
 /// A file changed this shortly before a snapshot may change again without its times showing it.

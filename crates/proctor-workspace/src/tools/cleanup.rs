@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Tools;
 use super::setup::FORCE_WAIT;
-use crate::beneath::RelPath;
+use crate::contained_path::RelPath;
 use crate::disk;
 use crate::error::{ErrorKind, ToolError};
 use crate::registry;
@@ -48,7 +48,7 @@ impl Tools {
             disk::replace(&place.file("cancel"), b"")?;
         }
         let patience = if params.force { FORCE_WAIT } else { Duration::from_millis(500) };
-        let _held = place.hold_all(patience)?;
+        let _held = place.lock_when_idle(patience)?;
         let session = RelPath::parse("session.jsonl")
             .map_err(|problem| ToolError::new(ErrorKind::Io, problem.to_string()))?;
         let kept = place.record.path.join(session.as_str());

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Tools, notice_if};
-use crate::beneath::RelPath;
+use crate::contained_path::RelPath;
 use crate::error::ToolError;
 use crate::registry;
 use crate::snapshot::diff::{self, Compared, FileDiff};

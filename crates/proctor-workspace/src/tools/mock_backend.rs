@@ -37,7 +37,7 @@ impl Tools {
     ) -> Result<MockBackendResult, ToolError> {
         self.blocking(move |tools| {
             let place = registry::find(&tools.config, &params.workspace_id)?;
-            let _held = place.hold_shortly()?;
+            let _held = place.lock_briefly()?;
             script::check(&params.responses, topology(&place)?.hat_names().as_deref())?;
             disk::replace_json(&place.file("mock.json"), &params.responses)?;
             Ok(MockBackendResult { configured: true, response_count: params.responses.len() })

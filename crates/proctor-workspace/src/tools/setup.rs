@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Tools;
-use crate::beneath::{RelPath, Root};
+use crate::contained_path::{RelPath, Root};
 use crate::disk;
 use crate::error::{ErrorKind, ToolError};
 use crate::limits::{GivenLimits, RunLimits};
 use crate::orchestrator::{Backend, Orchestrator};
-use crate::registry::{self, Held, NewRecord, Place};
+use crate::registry::{self, NewRecord, Place, WorkspaceLock};
 use crate::snapshot::{INITIAL, Selection, Snapshots};
 
 /// Parameters of `test_setup`.
@@ -98,7 +98,7 @@ impl Tools {
     }
 
     /// Takes back what a failed set-up made.
-    fn give_up(&self, mut place: Place, held: Held) {
+    fn give_up(&self, mut place: Place, held: WorkspaceLock) {
         // What cannot be removed now is removed by the next set-up of this id, or as stale.
         let _ = place.delete(&self.config, None);
         drop(held);
@@ -107,7 +107,7 @@ impl Tools {
     fn remove_earlier(&self, id: &str) -> Result<(), ToolError> {
         match registry::find(&self.config, id) {
             Ok(mut earlier) => {
-                let _held = earlier.hold_for_run()?;
+                let _held = earlier.lock_for_run()?;
                 earlier.delete(&self.config, None)
             }
             Err(error) if error.kind == ErrorKind::UnknownWorkspace => Ok(()),

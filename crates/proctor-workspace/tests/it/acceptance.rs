@@ -32,7 +32,7 @@ use crate::support::*;
 
 #[tokio::test]
 async fn setup_makes_an_isolated_folder_and_registers_it() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     let result = bed.call("test_setup", json!({"workspace_id": "test_001"})).await;
     let path = result["workspace_path"].as_str().unwrap();
     assert!(fs::metadata(path).unwrap().is_dir());
@@ -45,7 +45,7 @@ async fn setup_makes_an_isolated_folder_and_registers_it() {
 
 #[tokio::test]
 async fn setup_creates_fixtures_and_scratchpad() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     let result = bed
         .call(
             "test_setup",
@@ -59,7 +59,7 @@ async fn setup_creates_fixtures_and_scratchpad() {
 
 #[tokio::test]
 async fn cleanup_removes_everything_and_the_id() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     let path = bed.setup("w", json!({"fixtures": {"a/b/c": "x"}})).await;
     bed.run("w", whole_run(), json!({})).await;
     let result = bed.call("test_cleanup", json!({"workspace_id": "w"})).await;
@@ -72,7 +72,7 @@ async fn cleanup_removes_everything_and_the_id() {
 
 #[tokio::test]
 async fn cleanup_can_preserve_the_session_alone() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     let path = bed.setup("w", json!({"fixtures": {"a/b/c": "x"}})).await;
     bed.run("w", whole_run(), json!({})).await;
     let result =
@@ -86,7 +86,7 @@ async fn cleanup_can_preserve_the_session_alone() {
 
 #[tokio::test]
 async fn three_responses_are_consumed_in_order_and_the_session_has_all_events() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     bed.setup("w", json!({})).await;
     let configured =
         bed.call("test_mock_backend", json!({"workspace_id": "w", "responses": whole_run()})).await;
@@ -115,7 +115,7 @@ async fn three_responses_are_consumed_in_order_and_the_session_has_all_events() 
 
 #[tokio::test]
 async fn a_delay_beyond_the_limit_ends_with_max_runtime_and_a_partial_session() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     bed.setup("w", json!({})).await;
     let responses = json!([{"output": "slow", "delay_ms": 50_000}]);
     let result = bed.run("w", responses, json!({"max_runtime_secs": 1})).await;
@@ -145,7 +145,7 @@ fn stand_in(folder: &std::path::Path) -> std::path::PathBuf {
 
 #[tokio::test]
 async fn a_real_backend_is_recorded_and_can_be_inspected_and_replayed() {
-    let bed = Bed::with(|config| {
+    let bed = TestWorkspaces::with(|config| {
         let bin = stand_in(config.temp.parent().unwrap());
         let folders = std::iter::once(bin).chain(std::env::split_paths(&config.path));
         config.path = std::env::join_paths(folders.collect::<Vec<_>>()).unwrap();
@@ -179,7 +179,7 @@ async fn a_real_backend_is_recorded_and_can_be_inspected_and_replayed() {
 
 #[tokio::test]
 async fn assertions_on_a_completed_run_pass() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     bed.setup("w", json!({"scratchpad": "## Plan\n(empty)"})).await;
     let responses = json!([
         {"output": "<event topic=\"build.task\">make main</event>"},
@@ -208,7 +208,7 @@ async fn assertions_on_a_completed_run_pass() {
 
 #[tokio::test]
 async fn inspection_limits_filters_and_groups() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     bed.setup("w", json!({})).await;
     let result = bed.run("w", whole_run(), json!({})).await;
     let all = result["events_count"].as_u64().unwrap();
@@ -240,7 +240,7 @@ async fn inspection_limits_filters_and_groups() {
 
 #[tokio::test]
 async fn a_snapshot_and_a_diff_show_changed_lines() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     let path =
         bed.setup("w", json!({"fixtures": {"a.txt": "one\ntwo\nthree\n", "b.txt": "b\n"}})).await;
     let shot = bed.call("test_snapshot", json!({"workspace_id": "w"})).await;
@@ -265,7 +265,7 @@ async fn a_snapshot_and_a_diff_show_changed_lines() {
 
 #[tokio::test]
 async fn the_example_scenario_works_as_written() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     bed.setup("planner_test_001", json!({"scratchpad": "## Plan\n(empty)"})).await;
     let responses =
         json!([{"hat": "planner", "output": "<event topic=\"build.task\">...</event>"}]);
@@ -304,7 +304,7 @@ async fn the_example_scenario_works_as_written() {
 }
 
 /// A command that tells these topics, one after the other.
-async fn telling(bed: &Bed, id: &str, topics: &[String]) {
+async fn telling(bed: &TestWorkspaces, id: &str, topics: &[String]) {
     let lines: Vec<String> =
         topics.iter().map(|topic| json!({"topic": topic, "payload": "p"}).to_string()).collect();
     let script = "#!/bin/sh\ncat told.jsonl >> \"$PROCTOR_EVENTS_FILE\"\n";
@@ -316,7 +316,7 @@ async fn telling(bed: &Bed, id: &str, topics: &[String]) {
 
 #[tokio::test]
 async fn of_fifty_events_the_first_ten_come() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     let topics: Vec<String> = (0..50).map(|number| format!("step.n{number}")).collect();
     telling(&bed, "w", &topics).await;
     let events = json!({"topics": ["step.*"]});
@@ -338,7 +338,7 @@ async fn of_fifty_events_the_first_ten_come() {
 
 #[tokio::test]
 async fn a_glob_finds_build_task_done_and_blocked() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     let all = ["task.start", "build.task", "build.done", "build.blocked", "build.a.b", "rebuild.x"];
     telling(&bed, "w", &all.map(str::to_owned)).await;
     let parameters = json!({"workspace_id": "w", "filter": {"topics": ["build.*"]}});

@@ -8,7 +8,7 @@ use crate::support::*;
 
 #[tokio::test]
 async fn an_unknown_workspace_is_answered_with_the_known_ones() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     bed.setup("alpha", json!({})).await;
     bed.setup("beta", json!({})).await;
     let error = bed.try_call("test_snapshot", json!({"workspace_id": "alpa"})).await.unwrap_err();
@@ -19,7 +19,7 @@ async fn an_unknown_workspace_is_answered_with_the_known_ones() {
 
 #[tokio::test]
 async fn an_id_is_unique_unless_it_is_replaced() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     let first = bed.setup("w", json!({"fixtures": {"a": "1"}})).await;
     let error = bed.try_call("test_setup", json!({"workspace_id": "w"})).await.unwrap_err();
     assert_eq!(error.kind, "already_exists");
@@ -29,7 +29,7 @@ async fn an_id_is_unique_unless_it_is_replaced() {
 
 #[tokio::test]
 async fn a_failed_setup_leaves_nothing() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     for bad in [
         json!({"workspace_id": "w", "config": ["no"]}),
         json!({"workspace_id": "w", "fixtures": {"ralph.yml": "a: [1"}}),
@@ -43,7 +43,7 @@ async fn a_failed_setup_leaves_nothing() {
 
 #[tokio::test]
 async fn a_corrupt_session_is_an_error_with_its_line() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     let path = bed.setup("w", json!({})).await;
     bed.run("w", whole_run(), json!({})).await;
     let session = path.join("session.jsonl");
@@ -64,7 +64,7 @@ async fn a_corrupt_session_is_an_error_with_its_line() {
 
 #[tokio::test]
 async fn a_missing_file_fails_its_assertion_with_a_clear_message() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     bed.setup("w", json!({"fixtures": {"src/main.rs": "x"}})).await;
     let assertions = json!([
         {"type": "file_exists", "path": "src/mian.rs"},
@@ -85,7 +85,7 @@ async fn a_missing_file_fails_its_assertion_with_a_clear_message() {
 
 #[tokio::test]
 async fn bad_patterns_are_found_before_anything_is_judged_or_run() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     bed.setup("w", json!({})).await;
     let bad = [
         json!({"type": "file_contains", "path": "a", "pattern": "("}),
@@ -109,7 +109,7 @@ async fn bad_patterns_are_found_before_anything_is_judged_or_run() {
 
 #[tokio::test]
 async fn extra_assertions_look_at_output_files_and_snapshots() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     bed.setup("w", json!({"fixtures": {"keep.txt": "k", "data.json": "{}"}})).await;
     let responses = json!([{"output": "hello from the model\nLOOP_COMPLETE",
         "files": {"data.json": "{\"items\": [{\"id\": 7, \"name\": \"seven\"}]}"}}]);
@@ -137,7 +137,7 @@ async fn extra_assertions_look_at_output_files_and_snapshots() {
 
 #[tokio::test]
 async fn no_responses_at_all_is_an_error_before_the_run() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     bed.setup("w", json!({})).await;
     let error =
         bed.try_call("test_run", json!({"workspace_id": "w", "task": "t"})).await.unwrap_err();

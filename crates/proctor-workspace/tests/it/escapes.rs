@@ -33,7 +33,7 @@ fn bad_paths() -> Vec<String> {
 
 #[tokio::test]
 async fn paths_that_lead_out_are_refused_everywhere() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     bed.setup("w", json!({})).await;
     for path in bad_paths() {
         let mut fixtures = serde_json::Map::new();
@@ -65,7 +65,7 @@ async fn paths_that_lead_out_are_refused_everywhere() {
 
 #[tokio::test]
 async fn ids_and_snapshot_names_are_checked() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     bed.setup("w", json!({})).await;
     for id in ["../w", "a/b", ".", "", "a\0", "w/../w", "ｗ", &"x".repeat(65)] {
         for tool in ["test_setup", "test_cleanup", "test_snapshot", "test_inspect"] {
@@ -82,7 +82,7 @@ async fn ids_and_snapshot_names_are_checked() {
 
 #[tokio::test]
 async fn links_planted_by_the_program_under_test_lead_nowhere() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     let outside = bed.folder.path().join("outside");
     fs::create_dir(&outside).unwrap();
     fs::write(outside.join("secret"), "the secret").unwrap();
@@ -116,7 +116,7 @@ async fn links_planted_by_the_program_under_test_lead_nowhere() {
 
 #[tokio::test]
 async fn a_workspace_that_was_replaced_is_neither_used_nor_deleted() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     let path = bed.setup("w", json!({})).await;
     fs::rename(&path, bed.folder.path().join("moved")).unwrap();
     fs::create_dir(&path).unwrap();
@@ -129,7 +129,7 @@ async fn a_workspace_that_was_replaced_is_neither_used_nor_deleted() {
 
 #[tokio::test]
 async fn every_other_way_to_name_a_path_is_refused_or_stays_inside() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     let outside = bed.folder.path().join("outside");
     fs::create_dir(&outside).unwrap();
     fs::write(outside.join("secret"), "the secret").unwrap();
@@ -180,7 +180,7 @@ async fn a_scratchpad_that_the_configuration_puts_elsewhere_is_not_written_there
     for (number, path) in
         ["../escaped.md", "/tmp/escaped-by-proctor-test.md"].into_iter().enumerate()
     {
-        let bed = Bed::new();
+        let bed = TestWorkspaces::new();
         let id = format!("w{number}");
         let setup = json!({"workspace_id": id, "scratchpad": "mine", "config": {"core": {"scratchpad": path}}});
         if bed.try_call("test_setup", setup).await.is_ok() {
@@ -194,7 +194,7 @@ async fn a_scratchpad_that_the_configuration_puts_elsewhere_is_not_written_there
 
 #[tokio::test]
 async fn a_link_in_the_place_of_the_events_file_does_not_lead_the_mock_out() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     let target = bed.folder.path().join("precious");
     fs::write(&target, "p").unwrap();
     let script = format!(

@@ -13,14 +13,14 @@ fn texts(list: &Value) -> String {
         .unwrap_or_default()
 }
 
-async fn inspect(bed: &Bed, mut more: Value) -> Value {
+async fn inspect(bed: &TestWorkspaces, mut more: Value) -> Value {
     more["workspace_id"] = json!("w");
     bed.call("test_inspect", more).await
 }
 
 #[tokio::test]
 async fn v9_a_text_that_is_no_topic_pattern_is_refused_wherever_topics_are_taken() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     bed.setup("w", json!({})).await;
     bed.run("w", whole_run(), json!({})).await;
     for bad in ["build*", "build.[a-z]*", "[", "build.?ask", "{build,task}.*", "build..task", ""] {
@@ -69,7 +69,7 @@ async fn v9_a_text_that_is_no_topic_pattern_is_refused_wherever_topics_are_taken
 
 #[tokio::test]
 async fn v9_a_topic_that_cannot_occur_is_warned_about() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     bed.setup("w", json!({})).await;
     let typo = json!([{"type": "no_event", "topic": "bulid.task"}]);
     let result = bed.run("w", whole_run(), json!({"repeat": 2, "assertions": typo})).await;
@@ -106,7 +106,7 @@ async fn v9_a_topic_that_cannot_occur_is_warned_about() {
 
 #[tokio::test]
 async fn v9_a_trigger_that_ralph_takes_literally_is_warned_about() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     let hats =
         json!({"builder": {"triggers": ["build*", "build.**"], "publishes": ["build.done"]}});
     let result =
@@ -124,7 +124,7 @@ async fn v9_a_trigger_that_ralph_takes_literally_is_warned_about() {
 
 #[tokio::test]
 async fn v13_limits_come_from_the_call_then_the_configuration_then_the_default() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     let limit = |value: u64, from: &str| json!({"value": value, "from": from});
     let busy = || {
         let steps = (0..8).map(|n| emits("build.task", &n.to_string()));
@@ -183,7 +183,7 @@ async fn v13_limits_come_from_the_call_then_the_configuration_then_the_default()
 
 #[tokio::test]
 async fn v13_a_configured_runtime_ends_the_run() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     bed.setup("w", json!({"config": {"event_loop": {"max_runtime_seconds": 1}}})).await;
     let slow = json!([{"output": "<event topic=\"build.task\">x</event>", "delay_ms": 5000, "files": {"late": "x"}}]);
     let result = bed.run("w", slow, json!({})).await;
@@ -196,7 +196,7 @@ async fn v13_a_configured_runtime_ends_the_run() {
 
 #[tokio::test]
 async fn v14_the_patterns_of_a_snapshot_hold_for_both_sides() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     let path = bed
         .setup("w", json!({"fixtures": {"src/a.rs": "a", "docs/a.md": "d", "other.txt": "o"}}))
         .await;
@@ -247,7 +247,7 @@ async fn v14_the_patterns_of_a_snapshot_hold_for_both_sides() {
 
 #[tokio::test]
 async fn v14_a_snapshot_without_stored_patterns_still_opens() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     bed.setup("w", json!({"fixtures": {"a": "1"}})).await;
     let manifest = bed.folder.path().join("state/w/snapshots/initial.manifest");
     let mut stored: Value = serde_json::from_slice(&fs::read(&manifest).unwrap()).unwrap();
@@ -260,7 +260,7 @@ async fn v14_a_snapshot_without_stored_patterns_still_opens() {
 
 #[tokio::test]
 async fn a_file_pattern_that_matches_nothing_is_warned_about_and_a_bad_one_refused() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     bed.setup("w", json!({"fixtures": {"src/a.rs": "a"}})).await;
     let shot = bed
         .call("test_snapshot", json!({"workspace_id": "w", "include_patterns": ["scr/**", "src"]}))
@@ -287,7 +287,7 @@ async fn a_file_pattern_that_matches_nothing_is_warned_about_and_a_bad_one_refus
 
 #[tokio::test]
 async fn the_timeline_honours_the_filter_and_other_formats_refuse_one() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     bed.setup("w", json!({})).await;
     bed.run("w", whole_run(), json!({})).await;
     let iterations = |answer: &Value| -> Vec<u64> {
@@ -310,7 +310,7 @@ async fn the_timeline_honours_the_filter_and_other_formats_refuse_one() {
 
 #[tokio::test]
 async fn a_mock_file_that_was_not_written_is_a_warning() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     bed.setup("w", json!({"fixtures": {"a": "a file, no folder"}})).await;
     let responses =
         json!([{"output": "LOOP_COMPLETE", "files": {"a/b": "x", "good": "y", "none": null}}]);
@@ -328,7 +328,7 @@ fn reserved_trigger() -> Value {
 
 #[tokio::test]
 async fn a_startup_error_says_why() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     bed.setup("w", json!({"config": reserved_trigger()})).await;
     let result = bed.run("w", whole_run(), json!({})).await;
     assert_eq!(result["termination_reason"], "StartupError", "{result:#}");
@@ -349,7 +349,7 @@ async fn a_startup_error_says_why() {
 
 #[tokio::test]
 async fn s10_a_configuration_that_is_no_mapping_is_an_error() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     for (text, why) in [
         ("- a\n", "must be a mapping"),
         ("words\n", "must be a mapping"),
@@ -376,7 +376,7 @@ async fn a_file_that_passes_brings_its_warnings() {
     let text = "name: x\nmock: [{output: LOOP_COMPLETE, files: {LICENSE/x: y}}]\nsetup: {fixtures: {LICENSE: z}}\n\
                 run: {task: t}\nassert: [{type: no_event, topic: bulid.task}]\n";
     let file = file::read("x.workspace.yaml", text).unwrap();
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     let outcome = file::run(&bed.tools, &file, "x", &CallContext::default()).await.unwrap();
     let warnings = outcome.warnings.join("\n");
     assert!(outcome.passed());

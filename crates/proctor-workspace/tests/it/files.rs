@@ -10,7 +10,7 @@ use crate::support::*;
 #[tokio::test]
 async fn every_shipped_example_holds() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/workspaces");
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     let mut count = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -36,7 +36,7 @@ async fn a_file_that_fails_says_why_and_cleans_up() {
     let text = "name: x\nmock: [{output: LOOP_COMPLETE}]\nrun: {task: t}\n\
                 assert: [{type: exit_code, expected: 7}, {type: event_occurred, topic: build.task}]\n";
     let file = file::read("x.workspace.yaml", text).unwrap();
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     let outcome = file::run(&bed.tools, &file, "x", &CallContext::default()).await.unwrap();
     let failures = outcome.failures();
     assert!(!outcome.passed() && failures.len() == 2, "{failures:#?}");
@@ -48,7 +48,7 @@ async fn a_file_that_fails_says_why_and_cleans_up() {
 /// A run becomes a cassette in a file, a test replays it, and a change of the topology is told as drift.
 #[tokio::test]
 async fn a_recorded_run_is_a_regression_test() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     bed.setup("w", json!({})).await;
     bed.run("w", whole_run(), json!({})).await;
     let taken = bed.call("test_inspect", json!({"workspace_id": "w", "format": "cassette"})).await;

@@ -35,7 +35,7 @@ fn trap(folder: &Path, name: &str) -> (PathBuf, PathBuf) {
 #[tokio::test]
 async fn a_model_on_the_path_is_never_called_by_a_mock_run() {
     let mut marks = Vec::new();
-    let bed = Bed::with(|config| {
+    let bed = TestWorkspaces::with(|config| {
         let folder = config.temp.parent().unwrap().to_owned();
         for name in ["claude", "gemini", "kiro-cli", "codex"] {
             let (bin, mark) = trap(&folder, name);
@@ -70,7 +70,7 @@ async fn a_model_on_the_path_is_never_called_by_a_mock_run() {
 
 #[tokio::test]
 async fn an_unknown_backend_is_refused_before_anything_runs() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     bed.setup("w", json!({})).await;
     for backend in ["gpt", "custom", "Mock", ""] {
         let parameters = json!({"workspace_id": "w", "task": "t", "backend": backend});
@@ -99,7 +99,7 @@ fn git(folder: &Path, words: &[&str]) -> String {
 
 #[tokio::test]
 async fn an_enclosing_repository_stays_untouched() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     let outer = bed.folder.path();
     git(outer, &["init", "--quiet"]);
     fs::write(outer.join("tracked"), "1").unwrap();
@@ -121,7 +121,7 @@ async fn an_enclosing_repository_stays_untouched() {
 
 #[tokio::test]
 async fn a_workspace_with_git_of_its_own_is_landed_in_its_own_repository() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     let path = bed.setup("w", json!({"git": true, "fixtures": {"a": "1"}})).await;
     assert_eq!(git(&path, &["log", "--format=%s"]).trim(), "Initial state");
     let responses = json!([{"output": "LOOP_COMPLETE", "files": {"a": "2"}}]);
@@ -132,7 +132,7 @@ async fn a_workspace_with_git_of_its_own_is_landed_in_its_own_repository() {
 
 #[tokio::test]
 async fn home_configuration_and_environment_do_not_leak_in() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     // The home of whoever runs the server would change the limits of the run.
     let probe = "#!/bin/sh\nenv | sort > env.txt; ls -a \"$HOME\" > home.txt; cat\n";
     let home = bed.folder.path().join("server-home");
@@ -166,7 +166,7 @@ async fn home_configuration_and_environment_do_not_leak_in() {
 #[tokio::test]
 async fn a_backend_that_forks_and_ignores_sigterm_is_gone_afterwards() {
     let token = token();
-    let bed = Bed::with(|config| {
+    let bed = TestWorkspaces::with(|config| {
         let folder = config.temp.parent().unwrap();
         let bin = folder.join("bin");
         fs::create_dir_all(&bin).unwrap();
@@ -200,7 +200,7 @@ async fn a_backend_that_forks_and_ignores_sigterm_is_gone_afterwards() {
 
 #[tokio::test]
 async fn a_mock_run_has_no_network_or_says_that_it_has() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = server.local_addr().unwrap().port();
     let probe = format!(
@@ -226,7 +226,7 @@ async fn a_mock_run_has_no_network_or_says_that_it_has() {
 
 #[tokio::test]
 async fn a_flood_of_output_and_a_huge_file_are_bounded() {
-    let bed = Bed::with(|config| {
+    let bed = TestWorkspaces::with(|config| {
         config.limits.output_bytes = 10_000;
         config.limits.file_bytes = 1_000_000;
     });
@@ -248,7 +248,7 @@ async fn a_flood_of_output_and_a_huge_file_are_bounded() {
 
 #[tokio::test]
 async fn runs_of_the_same_second_do_not_mix() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     bed.setup("w", json!({})).await;
     // Each takes a fraction of a second, so several begin in the same one.
     for number in 1..=4 {
@@ -270,7 +270,7 @@ async fn runs_of_the_same_second_do_not_mix() {
 /// Ralph kills a backend five seconds after the text of an emit notice; our mock emits without a word.
 #[tokio::test]
 async fn a_mock_that_emits_and_then_works_on_is_not_killed() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     bed.setup("w", json!({"config": {"event_loop": {"max_consecutive_failures": 1}}})).await;
     let responses = json!([
         {"output": "<event topic=\"build.task\">x</event>", "delay_ms": 5600},
@@ -285,7 +285,7 @@ async fn a_mock_that_emits_and_then_works_on_is_not_killed() {
 
 #[tokio::test]
 async fn a_prompt_too_long_for_an_argument_reaches_the_mock() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     bed.setup("w", json!({})).await;
     let task = format!("find the needle {} here", "hay ".repeat(40_000));
     let responses =
@@ -299,7 +299,7 @@ async fn a_prompt_too_long_for_an_argument_reaches_the_mock() {
 #[tokio::test]
 async fn real_models_are_refused_with_what_is_missing() {
     let empty = tempfile::tempdir().unwrap();
-    let bed = Bed::with(|config| config.path = empty.path().as_os_str().to_owned());
+    let bed = TestWorkspaces::with(|config| config.path = empty.path().as_os_str().to_owned());
     bed.setup("w", json!({})).await;
     for (backend, program, credential) in [
         ("claude", "claude", "ANTHROPIC_API_KEY"),

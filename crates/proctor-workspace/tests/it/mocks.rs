@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::*;
 
-async fn topics(bed: &Bed, id: &str, kind: &str) -> Vec<String> {
+async fn topics(bed: &TestWorkspaces, id: &str, kind: &str) -> Vec<String> {
     let parameters = json!({"workspace_id": id, "filter": {"event_types": [kind]}});
     let answer = bed.call("test_inspect", parameters).await;
     let records = answer["records"].as_array().unwrap();
@@ -15,7 +15,7 @@ async fn topics(bed: &Bed, id: &str, kind: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn hats_and_patterns_choose_the_response() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     bed.setup("w", json!({})).await;
     // Written in the wrong order on purpose.
     let responses = json!([
@@ -33,7 +33,7 @@ async fn hats_and_patterns_choose_the_response() {
 
 #[tokio::test]
 async fn an_exhausted_mock_is_an_error_with_counts_and_stops_the_loop_at_once() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     bed.setup("w", json!({})).await;
     let parameters = json!({"workspace_id": "w", "task": "t", "max_iterations": 50,
         "mock_responses": [emits("build.task", "x")]});
@@ -54,7 +54,7 @@ async fn an_exhausted_mock_is_an_error_with_counts_and_stops_the_loop_at_once() 
 
 #[tokio::test]
 async fn responses_that_were_not_needed_are_told() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     bed.setup("w", json!({})).await;
     let responses = json!([{"output": "LOOP_COMPLETE"}, {"hat": "builder", "output": "never"}]);
     let result = bed.run("w", responses, json!({})).await;
@@ -64,7 +64,7 @@ async fn responses_that_were_not_needed_are_told() {
 
 #[tokio::test]
 async fn a_hat_that_is_not_configured_is_refused_with_the_known_ones() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     bed.setup("w", json!({})).await;
     let responses = json!([{"hat": "painter", "output": "x"}]);
     let parameters = json!({"workspace_id": "w", "responses": responses});
@@ -97,7 +97,7 @@ async fn removing_a_trigger_turns_event_and_hat_assertions_red() {
         {"type": "hat_sequence", "hats": ["planner", "builder"]},
         {"type": "event_sequence", "topics": ["build.task", "build.done"]},
     ]);
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     let responses = json!([
         {"hat": "planner", "output": "<event topic=\"build.task\">x</event>"},
         {"hat": "builder", "output": format!("<event topic=\"build.done\">{EVIDENCE}</event>")},
@@ -112,7 +112,7 @@ async fn removing_a_trigger_turns_event_and_hat_assertions_red() {
 
 #[tokio::test]
 async fn full_payloads_and_rewritten_topics_are_kept_apart() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     bed.setup("w", json!({})).await;
     let long = "x".repeat(5000);
     let responses = json!([emits("build.task", &long), emits("build.done", "no evidence"), {"output": "LOOP_COMPLETE"}]);
@@ -141,7 +141,7 @@ async fn full_payloads_and_rewritten_topics_are_kept_apart() {
 
 #[tokio::test]
 async fn failing_calls_end_the_loop_and_file_effects_happen() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     let path = bed.setup("w", json!({"fixtures": {"old": "x"}})).await;
     let responses = json!([{"output": "boom", "exit_code": 7, "times": 10, "stderr": "it broke\n",
         "files": {"new/deep.txt": "made", "old": null}}]);
@@ -154,7 +154,8 @@ async fn failing_calls_end_the_loop_and_file_effects_happen() {
 
 #[tokio::test]
 async fn a_hanging_call_is_killed_after_the_grace_and_leaves_a_session() {
-    let bed = Bed::with(|config| config.limits.grace = std::time::Duration::from_secs(1));
+    let bed =
+        TestWorkspaces::with(|config| config.limits.grace = std::time::Duration::from_secs(1));
     bed.setup("w", json!({})).await;
     let responses = json!([emits("build.task", "x"), {"output": "", "hang": true}]);
     let result = bed.run("w", responses, json!({"max_runtime_secs": 1})).await;
@@ -173,7 +174,7 @@ async fn a_hanging_call_is_killed_after_the_grace_and_leaves_a_session() {
 
 #[tokio::test]
 async fn malformed_events_and_raw_tags_reach_the_orchestrator_as_they_are() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     bed.setup("w", json!({})).await;
     let responses = json!([
         {"output": "oops", "malformed_events": ["{not json"]},
@@ -188,7 +189,7 @@ async fn malformed_events_and_raw_tags_reach_the_orchestrator_as_they_are() {
 
 #[tokio::test]
 async fn the_scratchpad_reaches_the_first_prompt() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     bed.setup("w", json!({"scratchpad": "remember the milk"})).await;
     let responses = json!([{"trigger_pattern": "remember the milk", "output": "LOOP_COMPLETE"}]);
     let result = bed.run("w", responses, json!({})).await;

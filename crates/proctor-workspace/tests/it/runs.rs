@@ -10,7 +10,7 @@ use crate::support::*;
 
 #[tokio::test]
 async fn a_second_run_warns_and_keeps_the_first_session() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     let path = bed.setup("w", json!({})).await;
     bed.run("w", whole_run(), json!({})).await;
     let second = bed.run("w", json!([{"output": "LOOP_COMPLETE"}]), json!({})).await;
@@ -29,7 +29,7 @@ async fn a_second_run_warns_and_keeps_the_first_session() {
 
 #[tokio::test]
 async fn a_workspace_is_run_in_by_one_at_a_time() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     bed.setup("w", json!({})).await;
     let slow = json!({"workspace_id": "w", "task": "t",
         "mock_responses": [{"output": "LOOP_COMPLETE", "delay_ms": 1500}]});
@@ -42,7 +42,7 @@ async fn a_workspace_is_run_in_by_one_at_a_time() {
 
 #[tokio::test]
 async fn a_cancelled_call_kills_the_run_and_keeps_what_it_did() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     bed.setup("w", json!({})).await;
     let context = CallContext::default();
     let news = Arc::new(Mutex::new(Vec::new()));
@@ -64,7 +64,7 @@ async fn a_cancelled_call_kills_the_run_and_keeps_what_it_did() {
 
 #[tokio::test]
 async fn repeats_start_from_the_same_state_and_count_every_assertion() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     let path = bed.setup("w", json!({"fixtures": {"n": "0"}})).await;
     let responses = json!([{"output": "LOOP_COMPLETE", "files": {"made": "x"}}]);
     let assertions = json!([
@@ -90,7 +90,7 @@ async fn repeats_start_from_the_same_state_and_count_every_assertion() {
 
 #[tokio::test]
 async fn a_run_becomes_a_cassette_and_drift_is_reported() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     bed.setup("a", json!({})).await;
     bed.run("a", whole_run(), json!({})).await;
     let cassette =
@@ -122,7 +122,7 @@ async fn a_run_becomes_a_cassette_and_drift_is_reported() {
 
 #[tokio::test]
 async fn coverage_names_what_was_never_reached() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     bed.setup("w", json!({})).await;
     bed.run("w", json!([emits("build.task", "x")]), json!({"max_iterations": 1})).await;
     let first = bed.call("test_inspect", json!({"workspace_id": "w", "format": "coverage"})).await;
@@ -138,7 +138,7 @@ async fn coverage_names_what_was_never_reached() {
 
 #[tokio::test]
 async fn a_detached_run_goes_on_by_itself_and_can_be_ended() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     bed.setup("w", json!({})).await;
     let parameters =
         json!({"workspace_id": "w", "task": "t", "detach": true, "mock_responses": whole_run()});
@@ -157,7 +157,7 @@ async fn a_detached_run_goes_on_by_itself_and_can_be_ended() {
     eventually("nothing of the run is left", || alive_with(&state).is_empty()).await;
 }
 
-async fn finished(bed: &Bed, id: &str) -> Value {
+async fn finished(bed: &TestWorkspaces, id: &str) -> Value {
     loop {
         let summary =
             bed.call("test_inspect", json!({"workspace_id": id, "format": "summary"})).await;
@@ -170,7 +170,7 @@ async fn finished(bed: &Bed, id: &str) -> Value {
 
 #[tokio::test]
 async fn any_command_can_be_the_orchestrator_and_call_the_mock() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     let script = "#!/bin/sh\nset -e\n\
         for n in 1 2; do echo \"ask $n: $PROCTOR_TASK\" | proctor-mock-model >> answers.txt; done\n\
         echo '{\"topic\":\"all.done\",\"payload\":\"two\"}' >> \"$PROCTOR_EVENTS_FILE\"\nexit 4\n";
@@ -203,7 +203,7 @@ async fn any_command_can_be_the_orchestrator_and_call_the_mock() {
 
 #[tokio::test]
 async fn a_program_that_is_not_there_is_named() {
-    let bed = Bed::with(|config| config.ralph = Some("/no/such/ralph".into()));
+    let bed = TestWorkspaces::with(|config| config.ralph = Some("/no/such/ralph".into()));
     bed.setup("w", json!({})).await;
     let parameters = json!({"workspace_id": "w", "task": "t", "mock_responses": []});
     let error = bed.try_call("test_run", parameters).await.unwrap_err();

@@ -10,7 +10,7 @@ use crate::support::*;
 const MOST: usize = 1_300_000;
 
 /// A command that tells many events and prints much.
-async fn loud(bed: &Bed, id: &str, events: usize) {
+async fn loud(bed: &TestWorkspaces, id: &str, events: usize) {
     let script = format!(
         "#!/usr/bin/env python3\nimport json, os\n\
          with open(os.environ['PROCTOR_EVENTS_FILE'], 'a') as out:\n\
@@ -31,7 +31,7 @@ fn size(answer: &Value) -> usize {
 
 #[tokio::test]
 async fn a_session_of_twenty_thousand_events_is_told_in_parts() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     loud(&bed, "w", 20_000).await;
     for (arguments, most) in [
         (json!({}), 100_000),
@@ -73,7 +73,7 @@ async fn a_session_of_twenty_thousand_events_is_told_in_parts() {
 
 #[tokio::test]
 async fn a_workspace_of_many_files_is_told_in_parts() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     let path = bed.setup("w", json!({})).await;
     for number in 0..6000 {
         let folder = path.join(format!("folder-{}", number % 50));
@@ -109,7 +109,7 @@ async fn a_workspace_of_many_files_is_told_in_parts() {
 
 #[tokio::test]
 async fn a_cassette_comes_whole_or_not_at_all() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     bed.setup("w", json!({})).await;
     let large = "x".repeat(1 << 20);
     let responses = json!([{"output": "LOOP_COMPLETE", "files": {"large.txt": large}}]);

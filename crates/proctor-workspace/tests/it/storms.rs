@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::support::*;
 
 /// A server process that makes calls and can be killed.
-fn server(bed: &Bed, calls: &Value, number: usize) -> Child {
+fn server(bed: &TestWorkspaces, calls: &Value, number: usize) -> Child {
     let order = bed.folder.path().join(format!("calls-{number}.json"));
     fs::write(&order, calls.to_string()).unwrap();
     Command::new(PROGRAM)
@@ -24,7 +24,7 @@ fn server(bed: &Bed, calls: &Value, number: usize) -> Child {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn fifty_workspaces_survive_random_kills_of_their_servers() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     let mut children = Vec::new();
     for number in 0..50 {
         let id = format!("w{number}");
@@ -81,7 +81,7 @@ async fn fifty_workspaces_survive_random_kills_of_their_servers() {
 
 #[tokio::test]
 async fn a_run_whose_server_was_killed_is_concluded_by_the_next() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     bed.setup("w", json!({})).await;
     let calls = json!([["test_run", {"workspace_id": "w", "task": "t",
         "mock_responses": [emits("build.task", "x"), {"output": "", "hang": true}]}]]);
@@ -115,7 +115,7 @@ fn age(folder: &std::path::Path, hours: u64) {
 
 #[tokio::test]
 async fn only_old_and_free_workspaces_are_stale() {
-    let bed = Bed::new();
+    let bed = TestWorkspaces::new();
     let state = bed.folder.path().join("state");
     for id in ["old", "held", "young"] {
         bed.setup(id, json!({})).await;

@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_proctor-test-workspace");
 /// Far above what anything here takes, even on a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+pub(crate) const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Tools with a state and a temporary folder of their own.
-pub(crate) struct Bed {
+pub(crate) struct TestWorkspaces {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) tools: Tools,
 }
@@ -50,7 +50,7 @@ pub(crate) fn config(folder: &Path) -> Config {
     }
 }
 
-impl Bed {
+impl TestWorkspaces {
     pub(crate) fn new() -> Self {
         Self::with(|_| {})
     }
@@ -64,7 +64,7 @@ impl Bed {
 
     pub(crate) async fn try_call(&self, name: &str, parameters: Value) -> Result<Value, ToolError> {
         let answer = call(&self.tools, name, parameters, CallContext::default());
-        tokio::time::timeout(PATIENCE, answer).await.expect("this takes too long")
+        tokio::time::timeout(TEST_TIMEOUT, answer).await.expect("this takes too long")
     }
 
     pub(crate) async fn call(&self, name: &str, parameters: Value) -> Value {
@@ -133,7 +133,7 @@ pub(crate) fn alive_with(token: &str) -> Vec<String> {
 
 /// Waits for a condition that cannot wake us.
 pub(crate) async fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     while !condition() {
         assert!(Instant::now() < deadline, "still not true: {what}");
         tokio::time::sleep(Duration::from_millis(5)).await;

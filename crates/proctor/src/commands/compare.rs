@@ -209,11 +209,11 @@ impl NamedSide {
         }
         if let Some(run) = run_at(&path, store) {
             let recording = Recording::read(&run)?;
-            let warning = passed_over(&path, recording.problems());
+            let warning = skipped_lines_text(&path, recording.problems());
             return Ok(Self { side: recording.side(name), warning, recording: Some(recording) });
         }
         let loaded = proctor_record::load_outline(&path, &RunChoice::Last)?;
-        let warning = passed_over(&path, &loaded.problems);
+        let warning = skipped_lines_text(&path, &loaded.problems);
         let unreadable = proctor_history::unreadable(&loaded);
         let side = Side { unreadable, ..Side::of(&loaded.run, name) };
         Ok(Self { side, warning, recording: None })
@@ -227,7 +227,7 @@ impl NamedSide {
     }
 }
 
-fn passed_over(path: &Path, problems: &[Problem]) -> Option<String> {
+fn skipped_lines_text(path: &Path, problems: &[Problem]) -> Option<String> {
     (!problems.is_empty()).then(|| {
         format!(
             "{}: {} unreadable lines were passed over; `proctor validate` lists them",

@@ -96,7 +96,7 @@ pub(super) fn print_notes(history: &History, terminal: &mut Terminal) {
     for note in history.notes() {
         terminal.warn(note);
     }
-    for skipped in &history.synced().skipped {
+    for skipped in &history.sync_summary().skipped {
         terminal.warn(&format!(
             "run {} is left out: its recording is damaged ({})",
             skipped.run,
@@ -108,7 +108,7 @@ pub(super) fn print_notes(history: &History, terminal: &mut Terminal) {
 fn rebuild(store: &RunStore, terminal: &mut Terminal) -> Result<ExitCode, CommandError> {
     let history = History::rebuild(store)?;
     print_notes(&history, terminal);
-    let runs = pluralize(history.synced().runs, "run");
+    let runs = pluralize(history.sync_summary().runs, "run");
     terminal.line(&format!("made anew from {runs}"))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -65,7 +65,7 @@ pub(crate) fn run(
         conversations.into_iter().map(|conversation| (conversation.attempt_id, conversation.said)),
     ));
     run_arguments.retries = Some(saved.most_attempts() - 1);
-    Ok(run::once(&run_arguments, &root, &config, Some(&saved), terminal)?.code)
+    Ok(run::run_once(&run_arguments, &root, &config, Some(&saved), terminal)?.code)
 }
 
 /// What the recorded run tolerated and refused holds for the new one: only what is judged otherwise may change its verdict.

@@ -53,7 +53,7 @@ pub(crate) fn run(
     terminal: &mut Terminal,
 ) -> Result<ExitCode, CommandError> {
     let tools = agent_tools::open(cli, None, terminal)?;
-    let context = CallContext::patient();
+    let context = CallContext::for_shell();
     let interrupted = context.cancel.clone();
     let outcome = match (&arguments.name, arguments.list) {
         (Some(name), false) => call(&tools, name, &arguments.parameters, context),

@@ -39,7 +39,7 @@ pub(crate) fn run(
         Format::Text => terminal.print(&text(&validation, terminal.style()))?,
     }
     if validation.events == 0 {
-        return Err(CommandError::input(format_args!("{} holds no event", path.display())));
+        return Err(CommandError::input(format_args!("{} contains no events", path.display())));
     }
     Ok(if validation.state.is_whole() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }

@@ -42,7 +42,7 @@ pub(crate) fn run(
     cli: &Cli,
     terminal: &mut Terminal,
 ) -> Result<ExitCode, CommandError> {
-    let elsewhere = Elsewhere::open(&arguments.recording)?;
+    let elsewhere = RemoteRun::open(&arguments.recording)?;
     let path = match &elsewhere {
         Some(elsewhere) => elsewhere.path(),
         None => recording_path(&arguments.recording, cli)?,
@@ -66,7 +66,7 @@ pub(crate) fn run(
                 if view.finished {
                     return Ok(ExitCode::SUCCESS);
                 }
-                if let Some(problem) = elsewhere.as_ref().and_then(Elsewhere::broken) {
+                if let Some(problem) = elsewhere.as_ref().and_then(RemoteRun::broken) {
                     return Err(CommandError::input(problem));
                 }
                 let at_most = if elsewhere.is_some() { 200 } else { 1000 };
@@ -80,12 +80,12 @@ pub(crate) fn run(
 const COPY: &str = "stream.jsonl";
 
 /// A run elsewhere, copied to a file that goes away with us.
-struct Elsewhere {
+struct RemoteRun {
     stream: RemoteStream,
     folder: tempfile::TempDir,
 }
 
-impl Elsewhere {
+impl RemoteRun {
     /// `None` where the name is not an address.
     fn open(name: &str) -> Result<Option<Self>, CommandError> {
         if !RemoteStream::is_address(name) {

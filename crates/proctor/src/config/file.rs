@@ -16,17 +16,17 @@ pub(crate) struct Contents {
     /// Where events go besides the recording: paths for JSON lines, or `ws://localhost:PORT`.
     pub(crate) events: Option<Vec<String>>,
     /// Programs that Proctor starts.
-    pub(crate) tools: Tools,
+    pub(crate) tools: ToolsSection,
     /// How `proctor run` behaves when its flags do not say.
-    pub(crate) run: Run,
+    pub(crate) run: RunSection,
     /// The GHAP journal.
-    pub(crate) journal: Journal,
+    pub(crate) journal: JournalSection,
     /// RSpec suites.
     pub(crate) rspec: RubySuites,
     /// Minitest suites.
     pub(crate) minitest: RubySuites,
     /// Suites of one's own: programs that speak the worker protocol.
-    pub(crate) suite: Vec<Suite>,
+    pub(crate) suite: Vec<SuiteSection>,
     /// The agent of scenarios that name none: one of `agents`.
     pub(crate) agent: Option<String>,
     /// Agents under test, by name.
@@ -52,7 +52,8 @@ pub(crate) struct Conversations {
 /// How `proctor run` behaves when its flags do not say.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
-pub(crate) struct Run {
+#[schemars(rename = "Run")]
+pub(crate) struct RunSection {
     /// What to run: files and folders.
     pub(crate) paths: Option<Vec<String>>,
     /// How many workers run at once.
@@ -79,14 +80,16 @@ pub(crate) struct RubySuites {
 /// The GHAP journal.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
-pub(crate) struct Journal {
+#[schemars(rename = "Journal")]
+pub(crate) struct JournalSection {
     /// Its folder, relative to this file; `.claude/journal` if not given.
     pub(crate) dir: Option<String>,
 }
 
 /// A program that speaks the worker protocol.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-pub(crate) struct Suite {
+#[schemars(rename = "Suite")]
+pub(crate) struct SuiteSection {
     /// Its name.
     pub(crate) name: String,
     /// The program and its arguments.
@@ -105,7 +108,8 @@ pub(crate) struct Suite {
 /// Programs that Proctor starts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
-pub(crate) struct Tools {
+#[schemars(rename = "Tools")]
+pub(crate) struct ToolsSection {
     /// The Ruby to run suites with: a name on PATH, or a path.
     pub(crate) ruby: Option<String>,
     /// The `ralph` to test: a name on PATH, or a path.

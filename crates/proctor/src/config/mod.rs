@@ -59,9 +59,9 @@ pub(crate) struct Config {
     /// The journal's folder, as it was written: in the file relative to the root, else to the current folder.
     pub(crate) journal_dir: Setting<Option<String>>,
     /// The rest of `[run]`.
-    pub(crate) run: file::Run,
+    pub(crate) run: file::RunSection,
     /// Suites besides RSpec.
-    pub(crate) suites: Vec<file::Suite>,
+    pub(crate) suites: Vec<file::SuiteSection>,
     /// RSpec suites.
     pub(crate) rspec: file::RubySuites,
     /// Minitest suites.

@@ -117,7 +117,7 @@ fn a_run_goes_from_start_to_results() {
     let error = env.error("run_status", &json!({ "run_id": "zzz" }));
     assert_eq!(error["details"]["known"], json!([started["run_id"]]));
     env.assert_complete();
-    env.assert_nobody_left();
+    env.assert_no_process_left();
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn a_detached_run_has_a_session_of_its_own_and_can_be_cancelled() {
     );
     let late = env.error("run_cancel", &json!({ "run_id": started["run_id"] }));
     assert_eq!(late["kind"], "not_running");
-    env.assert_nobody_left();
+    env.assert_no_process_left();
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn a_run_ends_at_its_time_limit() {
         let log = std::fs::read_to_string(env.run_folder(&started).join("runner.log"));
         log.is_ok_and(|log| log.contains("stopped at its time limit of 2 s"))
     });
-    env.assert_nobody_left();
+    env.assert_no_process_left();
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn a_killed_run_is_told_from_one_that_goes_on() {
     wait_until("the run is known to have died", || {
         env.answer("run_status", &json!({}))["run"]["state"] == "died"
     });
-    env.assert_nobody_left();
+    env.assert_no_process_left();
 }
 
 #[test]
@@ -248,7 +248,7 @@ fn the_python_sdk_runs_examples_and_polls_by_cursor() {
     assert_eq!(seen["compared"]["verdict"], "no_change_seen");
     assert_eq!(seen["unknown"]["error"]["kind"], "unknown_run");
     assert!(seen["longest_call"].as_f64().unwrap() < 60.0, "{}", seen["longest_call"]);
-    env.assert_nobody_left();
+    env.assert_no_process_left();
 }
 
 #[test]
@@ -258,7 +258,7 @@ fn closing_the_client_does_not_end_the_run() {
     let state = env.answer("run_status", &json!({ "run_id": seen["started"]["run_id"] }));
     assert_eq!(state["run"]["state"], "running", "{state}");
     env.answer("run_cancel", &json!({ "run_id": seen["started"]["run_id"], "now": true }));
-    env.assert_nobody_left();
+    env.assert_no_process_left();
 }
 
 #[test]
@@ -272,7 +272,7 @@ fn the_python_sdk_drives_the_example_scenario_of_the_specification() {
     assert_eq!(known.as_array().unwrap().len(), 1);
     assert_eq!(seen["progress"], json!(["iteration 1: planner"]));
     assert_eq!(seen["cleanup"]["deleted"], true);
-    env.assert_nobody_left();
+    env.assert_no_process_left();
 }
 
 #[test]
@@ -309,5 +309,5 @@ fn the_inspector_lists_and_calls() {
         "limit=1",
     ]);
     assert_eq!(called["structuredContent"]["total"], 2, "{called}");
-    env.assert_nobody_left();
+    env.assert_no_process_left();
 }

@@ -19,7 +19,7 @@ fn killed_while_standing(env: &TestEnv, what: &str, arguments: &[&str]) {
     assert!(standing.len() >= 4, "{what}: {standing:?}");
     signal(&child, Signal::KILL);
     child.wait().unwrap();
-    env.assert_nobody_left();
+    env.assert_no_process_left();
 }
 
 #[test]

@@ -172,7 +172,7 @@ fn agents_and_models_of_the_configuration_are_used_by_name() {
 }
 
 /// Passes in the first `good` conversations, then fails.
-fn moody(good: u32, more: &str) -> TestEnv {
+fn flaky_agent(good: u32, more: &str) -> TestEnv {
     let env = TestEnv::new();
     env.write(
         "count.sh",
@@ -188,7 +188,7 @@ fn moody(good: u32, more: &str) -> TestEnv {
 
 #[test]
 fn repeats_have_a_rate_with_its_interval_and_the_attempts_it_rests_on() {
-    let env = moody(3, "");
+    let env = flaky_agent(3, "");
     let ran = env.run(&["run", "--repeat", "4"]);
     assert_eq!(ran.code, Some(1), "{}", ran.terminal());
     assert!(
@@ -202,7 +202,7 @@ fn repeats_have_a_rate_with_its_interval_and_the_attempts_it_rests_on() {
 
 #[test]
 fn a_pass_rate_is_a_gate_that_settles_early() {
-    let env = moody(100, "repeat: 10\npass_rate: 0.3");
+    let env = flaky_agent(100, "repeat: 10\npass_rate: 0.3");
     let ran = env.run(&["run"]);
     assert_eq!(ran.code, Some(0), "{}", ran.terminal());
     let recorded = env.recorded();
@@ -215,13 +215,13 @@ fn a_pass_rate_is_a_gate_that_settles_early() {
         "{skipped}"
     );
     // Some fail, and that is allowed.
-    let env = moody(3, "repeat: 4\npass_rate: 0.75");
+    let env = flaky_agent(3, "repeat: 4\npass_rate: 0.75");
     std::fs::write(env.project.join("n"), "1\n").unwrap();
     env.write("count.sh", "n=$(cat n); n=$((n+1)); echo $n > n; [ $n -ne 3 ]\n");
     let ran = env.run(&["run"]);
     assert_eq!(ran.code, Some(0), "{}", ran.terminal());
     assert!(ran.stdout.contains("✓ needs 75%"), "{}", ran.terminal());
-    let env = moody(1, "repeat: 10\npass_rate: 0.9");
+    let env = flaky_agent(1, "repeat: 10\npass_rate: 0.9");
     let ran = env.run(&["run"]);
     assert_eq!(ran.code, Some(1), "{}", ran.terminal());
     let started = env.recorded().count("ExampleStarted");
@@ -232,7 +232,7 @@ fn a_pass_rate_is_a_gate_that_settles_early() {
 /// A failure that a pass rate allows is none; an example that misses its rate is one.
 #[test]
 fn fail_fast_counts_what_no_pass_rate_excuses() {
-    let env = moody(0, "repeat: 4\npass_rate: 0.5");
+    let env = flaky_agent(0, "repeat: 4\npass_rate: 0.5");
     env.write(
         "count.sh",
         "n=$(cat n 2>/dev/null || echo 0); n=$((n+1)); echo $n > n; [ $n -ge 3 ]\n",
@@ -241,7 +241,7 @@ fn fail_fast_counts_what_no_pass_rate_excuses() {
     let ran = env.run(&["run", "--fail-fast", "--schedule", "listed"]);
     assert_eq!(ran.code, Some(0), "{}", ran.terminal());
     assert!(env.recorded().started().contains(&"Z is run too".to_owned()), "{}", ran.terminal());
-    let env = moody(0, "repeat: 4\npass_rate: 0.9");
+    let env = flaky_agent(0, "repeat: 4\npass_rate: 0.9");
     env.write("z.scenario.yaml", "describe: Z\nagent: {script: [Hi]}\nexamples: [{it: is not run, steps: [{user: Hello}]}]\n");
     let ran = env.run(&[
         "run",
@@ -258,7 +258,7 @@ fn fail_fast_counts_what_no_pass_rate_excuses() {
 /// The report for a pull request is of the same mind as the exit code.
 #[test]
 fn a_report_calls_a_run_good_whose_failures_are_allowed() {
-    let env = moody(0, "repeat: 4\npass_rate: 0.5");
+    let env = flaky_agent(0, "repeat: 4\npass_rate: 0.5");
     env.write(
         "count.sh",
         "n=$(cat n 2>/dev/null || echo 0); n=$((n+1)); echo $n > n; [ $n -ne 2 ]\n",
@@ -268,14 +268,14 @@ fn a_report_calls_a_run_good_whose_failures_are_allowed() {
     let report = env.read("report.md");
     assert!(report.starts_with("## ✅ "), "{report}");
     assert!(report.contains("1 passed (1 within its pass rate)"), "{report}");
-    let env = moody(0, "repeat: 2\npass_rate: 0.5");
+    let env = flaky_agent(0, "repeat: 2\npass_rate: 0.5");
     let _ = env.run(&["run", "--markdown", "report.md"]);
     assert!(env.read("report.md").starts_with("## ❌ "), "{}", env.read("report.md"));
 }
 
 #[test]
 fn retries_and_time_limits_hold() {
-    let env = moody(0, "");
+    let env = flaky_agent(0, "");
     env.write(
         "count.sh",
         "n=$(cat n 2>/dev/null || echo 0); n=$((n+1)); echo $n > n; [ $n -ge 2 ]\n",

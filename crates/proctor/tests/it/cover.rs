@@ -113,7 +113,7 @@ fn a_cover_run_is_recorded_shown_and_filled_by_an_agent() {
     assert_eq!(env.called("cover_plan", &json!({})).unwrap()["total"], 0);
     let passed = env.run(&["run", "spec/vault_spec.rb"]);
     assert_eq!(passed.code, Some(0), "{}", passed.terminal());
-    env.assert_nobody_left();
+    env.assert_no_process_left();
 }
 
 #[test]
@@ -272,7 +272,7 @@ fn the_review_runs_specs_with_our_runner_and_repairs_what_is_safe() {
         .filter(|event| event["event_type"] == "ExampleFinished" && event["status"] == "failed")
         .collect();
     assert!(failed.len() >= 2, "the example and the review: {failed:?}");
-    env.assert_nobody_left();
+    env.assert_no_process_left();
 }
 
 #[test]
@@ -290,5 +290,5 @@ fn an_interrupted_run_ends_in_order_and_the_next_goes_on() {
     assert_eq!(finished.unwrap()["exit_code"], 130);
     let ran = env.run(&["cover", "all", "--yes", "--effort", "5"]);
     assert_eq!(ran.code, Some(0), "{}", ran.terminal());
-    env.assert_nobody_left();
+    env.assert_no_process_left();
 }

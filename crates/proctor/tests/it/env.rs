@@ -108,7 +108,7 @@ impl TestEnv {
     }
 
     /// Fails unless every process of this home is gone very soon.
-    pub(crate) fn assert_nobody_left(&self) {
+    pub(crate) fn assert_no_process_left(&self) {
         let deadline = Instant::now() + Duration::from_secs(5);
         while Instant::now() < deadline && !self.processes().is_empty() {
             std::thread::sleep(Duration::from_millis(5));

@@ -74,7 +74,7 @@ fn everything_that_is_meant_to_pass_passes() {
         env.run(&["run", "--ui", "quiet", "-t", "~intended", "--suite", "scenario", "examples"]);
     assert_eq!(ran.code, Some(0), "{}", ran.terminal());
     env.assert_complete();
-    env.assert_nobody_left();
+    env.assert_no_process_left();
     let recorded = env.recorded();
     let kinds = [
         "SimulationStarted",
@@ -111,7 +111,7 @@ fn what_is_meant_to_fail_explains_itself() {
     let report = ran.terminal();
     let from = report.find("Failures:").unwrap();
     insta::assert_snapshot!("in_full", stable(&report[from..]));
-    env.assert_nobody_left();
+    env.assert_no_process_left();
 }
 
 #[test]

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::env::{Ran, TestEnv};
 
 /// A project with a journal.
-pub(crate) struct Book {
+pub(crate) struct JournalProject {
     pub(crate) env: TestEnv,
 }
 
@@ -24,7 +24,7 @@ pub(crate) const CACHE: &[&str] = &[
     "test_cache passes ten times in random order",
 ];
 
-impl Book {
+impl JournalProject {
     pub(crate) fn new() -> Self {
         Self { env: TestEnv::new() }
     }
@@ -69,7 +69,7 @@ impl Book {
 
 #[test]
 fn help_of_every_journal_command_teaches_with_an_example() {
-    let book = Book::new();
+    let book = JournalProject::new();
     let all = book.ok(&["--help"]);
     assert!(all.contains("proctor journal run --expect pass"), "{all}");
     for command in [
@@ -86,7 +86,7 @@ fn help_of_every_journal_command_teaches_with_an_example() {
 
 #[test]
 fn create_answers_with_an_id_and_refuses_a_second_entry_by_naming_the_first() {
-    let book = Book::new();
+    let book = JournalProject::new();
     let created = book.ok(&[&["create"], CACHE].concat());
     let id = created.trim().strip_prefix("created ").unwrap().to_owned();
     assert!(book.env.project.join(".claude/journal/current_ghap.json").exists());
@@ -100,7 +100,7 @@ fn create_answers_with_an_id_and_refuses_a_second_entry_by_naming_the_first() {
 
 #[test]
 fn blank_texts_wrong_words_and_wrong_probabilities_are_refused_with_the_alternatives() {
-    let book = Book::new();
+    let book = JournalProject::new();
     let with = |name: &str, value: &str| {
         let mut arguments: Vec<String> = CACHE.iter().map(ToString::to_string).collect();
         let at = arguments.iter().position(|word| word == name).unwrap();
@@ -122,7 +122,7 @@ fn blank_texts_wrong_words_and_wrong_probabilities_are_refused_with_the_alternat
 
 #[test]
 fn create_recalls_at_most_three_similar_entries_falsified_first_and_once_per_session() {
-    let book = Book::new();
+    let book = JournalProject::new();
     for number in 0..5 {
         book.create(&[]);
         let status = if number == 2 { "falsified" } else { "confirmed" };
@@ -145,7 +145,7 @@ fn create_recalls_at_most_three_similar_entries_falsified_first_and_once_per_ses
 
 #[test]
 fn too_long_a_text_is_cut_with_a_warning_on_standard_error() {
-    let book = Book::new();
+    let book = JournalProject::new();
     book.create(&[]);
     let ran = book.run(&["update", "--note", &"x".repeat(10_001)]);
     assert_eq!(ran.code, Some(0));
@@ -155,7 +155,7 @@ fn too_long_a_text_is_cut_with_a_warning_on_standard_error() {
 
 #[test]
 fn update_makes_an_iteration_only_of_what_was_believed() {
-    let book = Book::new();
+    let book = JournalProject::new();
     book.refused(&["update", "--note", "n"], &["no entry is active", "proctor journal create"]);
     let id = book.create(&[]);
     assert_eq!(book.json(&["update", "--note", "seen in the log"])["iteration"], 1);
@@ -170,7 +170,7 @@ fn update_makes_an_iteration_only_of_what_was_believed() {
 
 #[test]
 fn resolve_keeps_what_was_learned_and_needs_an_entry() {
-    let book = Book::new();
+    let book = JournalProject::new();
     book.refused(&["resolve", "confirmed", "--result", "r"], &["no entry is active"]);
     let id = book.create(&["--confidence", "0.8"]);
     book.refused(
@@ -204,7 +204,7 @@ fn resolve_keeps_what_was_learned_and_needs_an_entry() {
 
 #[test]
 fn abandon_ends_an_entry_and_needs_one() {
-    let book = Book::new();
+    let book = JournalProject::new();
     book.refused(&["abandon", "why"], &["no entry is active"]);
     let id = book.create(&[]);
     assert!(book.ok(&["abandon", "dropped"]).starts_with(&format!("abandoned {id}")));
@@ -214,7 +214,7 @@ fn abandon_ends_an_entry_and_needs_one() {
 
 #[test]
 fn annotate_explains_an_entry_afterwards() {
-    let book = Book::new();
+    let book = JournalProject::new();
     let id = book.create(&[]);
     let resolved = book.ok(&["resolve", "falsified", "--result", "red"]);
     assert!(resolved.contains(&format!("proctor journal annotate {id}")), "{resolved}");
@@ -230,7 +230,7 @@ fn annotate_explains_an_entry_afterwards() {
 
 #[test]
 fn current_shows_the_active_entry_or_none() {
-    let book = Book::new();
+    let book = JournalProject::new();
     assert_eq!(book.json(&["current"])["entry"], Value::Null);
     assert!(!book.env.project.join(".claude").exists(), "looking makes nothing");
     let id = book.create(&["--expect", "exit:0"]);
@@ -242,7 +242,7 @@ fn current_shows_the_active_entry_or_none() {
 
 #[test]
 fn list_filters_and_says_what_it_left_out() {
-    let book = Book::new();
+    let book = JournalProject::new();
     assert_eq!(book.ok(&["list"]), "no entries\n");
     for status in ["confirmed", "falsified", "confirmed"] {
         book.create(&[]);
@@ -269,7 +269,7 @@ fn list_filters_and_says_what_it_left_out() {
 
 #[test]
 fn show_takes_part_of_an_id_if_only_one_entry_has_it() {
-    let book = Book::new();
+    let book = JournalProject::new();
     let id = book.create(&["--lane", "a"]);
     book.create(&["--lane", "b"]);
     assert_eq!(book.entry(&id[id.len() - 6..])["id"], *id);
@@ -280,7 +280,7 @@ fn show_takes_part_of_an_id_if_only_one_entry_has_it() {
 
 #[test]
 fn what_an_agent_wrote_cannot_steer_the_terminal() {
-    let book = Book::new();
+    let book = JournalProject::new();
     book.create(&[]);
     book.ok(&["update", "--note", "\u{1b}[2Jgone\u{7}"]);
     let text = book.ok(&["current"]);
@@ -289,7 +289,7 @@ fn what_an_agent_wrote_cannot_steer_the_terminal() {
 
 #[test]
 fn an_orphan_is_shown_adopted_or_abandoned() {
-    let book = Book::new();
+    let book = JournalProject::new();
     assert_eq!(book.ok(&["orphan"]), "no earlier session left an entry active\n");
     book.refused(&["orphan", "adopt"], &["no earlier session left an entry active"]);
     book.refused(&["orphan", "abandon"], &["no earlier session left an entry active"]);
@@ -307,7 +307,7 @@ fn an_orphan_is_shown_adopted_or_abandoned() {
 
 #[test]
 fn sessions_start_count_check_in_reset_and_end() {
-    let book = Book::new();
+    let book = JournalProject::new();
     assert_eq!(book.ok(&["session", "id"]), "no session is open\n");
     assert_eq!(book.ok(&["session", "start", "--id", "s-1"]), "s-1\n");
     assert_eq!(book.ok(&["session", "id"]), "s-1\n");
@@ -329,7 +329,7 @@ fn sessions_start_count_check_in_reset_and_end() {
 
 #[test]
 fn the_host_names_the_session_of_a_first_entry() {
-    let book = Book::new();
+    let book = JournalProject::new();
     let mut command = book.env.command();
     command.args(["journal", "create"]).args(CACHE).env("CLAUDE_CODE_SESSION_ID", "host-1");
     assert!(command.output().unwrap().status.success());
@@ -338,7 +338,7 @@ fn the_host_names_the_session_of_a_first_entry() {
 
 #[test]
 fn stats_say_how_few_there_are() {
-    let book = Book::new();
+    let book = JournalProject::new();
     assert!(book.ok(&["stats"]).contains("0 entries"));
     book.create(&["--confidence", "0.9"]);
     book.ok(&["resolve", "confirmed", "--result", "r"]);
@@ -353,7 +353,7 @@ fn stats_say_how_few_there_are() {
 
 #[test]
 fn search_finds_by_words() {
-    let book = Book::new();
+    let book = JournalProject::new();
     let id = book.create(&[]);
     book.ok(&["resolve", "confirmed", "--result", "r"]);
     assert!(book.ok(&["search", "flaky", "cache"]).contains(&id));
@@ -364,7 +364,7 @@ fn search_finds_by_words() {
 
 #[test]
 fn timeline_and_retro_are_written_as_text_markdown_html_and_data() {
-    let book = Book::new();
+    let book = JournalProject::new();
     let id = book.create(&[]);
     book.ok(&["resolve", "falsified", "--result", "<b>red</b>", "--surprise", "two caches"]);
     for command in ["timeline", "retro"] {
@@ -389,12 +389,12 @@ fn timeline_and_retro_are_written_as_text_markdown_html_and_data() {
 
 #[test]
 fn an_export_is_imported_once() {
-    let book = Book::new();
+    let book = JournalProject::new();
     let id = book.create(&[]);
     book.ok(&["resolve", "confirmed", "--result", "r"]);
     book.ok(&["export", "--output", "out.jsonl"]);
     assert_eq!(book.ok(&["export"]).lines().count(), 2);
-    let other = Book::new();
+    let other = JournalProject::new();
     let path = book.env.project.join("out.jsonl");
     let path = path.to_str().unwrap();
     assert_eq!(other.ok(&["import", path]), "added 1, already here 0\n");
@@ -407,7 +407,7 @@ fn an_export_is_imported_once() {
 
 #[test]
 fn doctor_reports_repairs_and_restores() {
-    let book = Book::new();
+    let book = JournalProject::new();
     assert!(book.ok(&["doctor"]).ends_with("nothing is wrong\n"));
     assert!(!book.env.project.join(".claude").exists());
     let id = book.create(&["--lane", "a"]);
@@ -434,7 +434,7 @@ fn doctor_reports_repairs_and_restores() {
 
 #[test]
 fn the_folder_comes_from_flag_environment_file_or_root() {
-    let book = Book::new();
+    let book = JournalProject::new();
     book.env.write("proctor.toml", "[journal]\ndir = \"notes/in-file\"\n");
     std::fs::create_dir_all(book.env.project.join("deep/er")).unwrap();
     let create = |folder: &str, flags: &[&str], variable: Option<&str>| {
@@ -459,7 +459,7 @@ fn the_folder_comes_from_flag_environment_file_or_root() {
 
 #[test]
 fn the_home_folder_gets_no_journal() {
-    let book = Book::new();
+    let book = JournalProject::new();
     let mut command = book.env.command();
     command.current_dir(book.env.home()).args(["journal", "create"]).args(CACHE);
     let ran = book.env.ran(&command.output().unwrap());
@@ -470,7 +470,7 @@ fn the_home_folder_gets_no_journal() {
 
 #[test]
 fn a_lane_of_the_environment_is_beaten_by_the_flag() {
-    let book = Book::new();
+    let book = JournalProject::new();
     let lane = |flags: &[&str]| {
         let mut command = book.env.command();
         command.args(["journal", "create", "--format", "json"]).args(CACHE).args(flags);
@@ -485,7 +485,7 @@ fn a_lane_of_the_environment_is_beaten_by_the_flag() {
 #[test]
 fn text_that_begins_with_a_hyphen_or_is_not_utf8_is_taken() {
     use std::os::unix::ffi::OsStrExt as _;
-    let book = Book::new();
+    let book = JournalProject::new();
     let id = book.create(&[]);
     book.ok(&["update", "--note", "-Wall stays", "--hypothesis", "--release is the cause"]);
     let entry = book.entry(&id);

@@ -6,9 +6,9 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use crate::env::{Ran, repository};
-use crate::journal::Book;
+use crate::journal::JournalProject;
 
-fn hook(book: &Book, arguments: &[&str], input: &[u8]) -> Ran {
+fn hook(book: &JournalProject, arguments: &[&str], input: &[u8]) -> Ran {
     let mut command = book.env.command();
     command.args(["journal", "hook"]).args(arguments);
     let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -20,7 +20,7 @@ fn hook(book: &Book, arguments: &[&str], input: &[u8]) -> Ran {
     ran
 }
 
-fn context(book: &Book, arguments: &[&str], input: &Value) -> String {
+fn context(book: &JournalProject, arguments: &[&str], input: &Value) -> String {
     let ran = hook(book, arguments, input.to_string().as_bytes());
     let answer: Value = serde_json::from_str(&ran.stdout).expect(&ran.stdout);
     let said = &answer["hookSpecificOutput"];
@@ -32,7 +32,7 @@ fn context(book: &Book, arguments: &[&str], input: &Value) -> String {
 
 #[test]
 fn garbage_is_answered_and_logged() {
-    let book = Book::new();
+    let book = JournalProject::new();
     for garbage in [&b"\xff\xfe{"[..], b"", b"[1, 2]", b"{\"hook_event_name\": 7}"] {
         let ran = hook(&book, &[], garbage);
         assert_eq!(ran.stdout, "{}\n");
@@ -45,7 +45,7 @@ fn garbage_is_answered_and_logged() {
 
 #[test]
 fn nothing_that_is_wrong_stops_the_host() {
-    let book = Book::new();
+    let book = JournalProject::new();
     let start = json!({ "hook_event_name": "SessionStart", "session_id": "s" }).to_string();
     let ran = hook(&book, &["--evry", "3"], start.as_bytes());
     assert!(ran.stderr.contains("--evry"), "{}", ran.stderr);
@@ -60,7 +60,7 @@ fn nothing_that_is_wrong_stops_the_host() {
 
 #[test]
 fn a_session_starts_counts_tools_checks_in_and_ends() {
-    let book = Book::new();
+    let book = JournalProject::new();
     let start = |id: &str| json!({ "hook_event_name": "SessionStart", "session_id": id });
     let tool = json!({ "hook_event_name": "PreToolUse", "session_id": "s1", "tool_name": "Read" });
     assert_eq!(context(&book, &[], &start("s1")), "");
@@ -80,7 +80,7 @@ fn a_session_starts_counts_tools_checks_in_and_ends() {
 
 #[test]
 fn the_result_of_tests_is_attached_not_decided() {
-    let book = Book::new();
+    let book = JournalProject::new();
     let id = book.create(&["--expect", "pass"]);
     let failed = json!({
         "hook_event_name": "PostToolUseFailure",
@@ -96,7 +96,7 @@ fn the_result_of_tests_is_attached_not_decided() {
 
 #[test]
 fn a_held_lock_does_not_hold_up_the_agent() {
-    let book = Book::new();
+    let book = JournalProject::new();
     book.create(&[]);
     let path = book.env.project.join(".claude/journal/.lock");
     let lock = std::fs::OpenOptions::new().write(true).open(path).unwrap();
@@ -113,7 +113,7 @@ fn the_configuration_in_the_documentation_works() {
     let page = std::fs::read_to_string(repository().join("docs/journal.md")).unwrap();
     let snippet = page.split("```json\n").nth(1).unwrap().split("```").next().unwrap();
     let settings: Value = serde_json::from_str(snippet).unwrap();
-    let book = Book::new();
+    let book = JournalProject::new();
     for (event, entries) in settings["hooks"].as_object().unwrap() {
         let command = entries[0]["hooks"][0]["command"].as_str().unwrap();
         assert_eq!(command, "proctor journal hook");
@@ -133,7 +133,7 @@ fn bash(command: &str, stdout: &str, cwd: &str) -> Value {
 /// V10: what ran no tests is not even attached.
 #[test]
 fn v10_commands_that_run_no_tests_are_passed_over() {
-    let book = Book::new();
+    let book = JournalProject::new();
     let id = book.create(&["--expect", "pass"]);
     for command in [
         "pip install pytest",
@@ -158,7 +158,7 @@ fn v10_commands_that_run_no_tests_are_passed_over() {
 
 #[test]
 fn the_project_is_that_of_the_payloads_cwd() {
-    let book = Book::new();
+    let book = JournalProject::new();
     let id = book.create(&["--expect", "pass"]);
     let sub = book.env.project.join("deep/sub");
     std::fs::create_dir_all(&sub).unwrap();
@@ -182,7 +182,7 @@ fn the_project_is_that_of_the_payloads_cwd() {
 /// V12: the hook reads our own runs from their recordings.
 #[test]
 fn v12_the_hook_reads_our_own_runs_from_their_recordings() {
-    let book = Book::new();
+    let book = JournalProject::new();
     book.create(&["--expect", "pass"]);
     book.env.write("spec/a_spec.rb", "RSpec.describe(1) { it { }; it { raise 'x' } }");
     assert_eq!(book.env.run(&["run", "--ui", "terse"]).code, Some(1));
@@ -198,7 +198,7 @@ fn v12_the_hook_reads_our_own_runs_from_their_recordings() {
 
 #[test]
 fn invalid_utf8_in_a_payload_becomes_the_replacement_character() {
-    let book = Book::new();
+    let book = JournalProject::new();
     let id = book.create(&[]);
     let text = bash("pytest", "BAD\n5 passed in 0.1s", &book.env.project.display().to_string());
     let mut bytes = text.to_string().into_bytes();

@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::env::{Ran, signal};
-use crate::journal::{Book, CACHE};
+use crate::journal::{CACHE, JournalProject};
 
 /// A command that was run for an entry, and what became of the entry.
 struct Decided {
@@ -50,14 +50,14 @@ impl Decided {
     }
 }
 
-fn decide_in(book: &Book, expect: &str, options: &[&str], command: &[&str]) -> Decided {
+fn decide_in(book: &JournalProject, expect: &str, options: &[&str], command: &[&str]) -> Decided {
     let id = book.create(&[]);
     let ran = book.run(&[&["run", "--expect", expect], options, &["--"], command].concat());
     Decided { ran, entry: book.entry(&id) }
 }
 
 fn decide(expect: &str, command: &[&str]) -> Decided {
-    decide_in(&Book::new(), expect, &[], command)
+    decide_in(&JournalProject::new(), expect, &[], command)
 }
 
 fn shell(expect: &str, script: &str) -> Decided {
@@ -65,7 +65,7 @@ fn shell(expect: &str, script: &str) -> Decided {
 }
 
 /// A program in the project's folder.
-fn program(book: &Book, name: &str, script: &str) -> String {
+fn program(book: &JournalProject, name: &str, script: &str) -> String {
     let path = book.env.write(name, &format!("#!/bin/sh\n{script}\n"));
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
     format!("./{name}")
@@ -73,7 +73,7 @@ fn program(book: &Book, name: &str, script: &str) -> String {
 
 /// A test runner that does what the script says.
 fn runner(expect: &str, name: &str, script: &str) -> Decided {
-    let book = Book::new();
+    let book = JournalProject::new();
     let path = program(&book, name, script);
     decide_in(&book, expect, &[], &[&path])
 }
@@ -111,7 +111,7 @@ fn both_streams_pass_through_and_the_journal_speaks_on_standard_error_only() {
 
 #[test]
 fn output_passes_through_while_the_command_still_runs() {
-    let book = Book::new();
+    let book = JournalProject::new();
     let id = book.create(&[]);
     let (mut child, mut lines) = held(&book, &[], "exit:0");
     assert_eq!(lines.line(), "up\n");
@@ -123,7 +123,7 @@ fn output_passes_through_while_the_command_still_runs() {
 }
 
 /// Starts a command that says it is up and ends once there is a file `gate`.
-fn held(book: &Book, flags: &[&str], expect: &str) -> (Child, Lines) {
+fn held(book: &JournalProject, flags: &[&str], expect: &str) -> (Child, Lines) {
     let script = "echo up; until test -e gate; do sleep 0.01; done; echo down";
     let run = ["run", "--expect", expect, "--", "sh", "-c", script];
     let mut child = book.env.spawn(&[&["journal"], flags, &run].concat());
@@ -134,7 +134,7 @@ fn held(book: &Book, flags: &[&str], expect: &str) -> (Child, Lines) {
 #[test]
 fn what_was_changed_while_the_command_ran_is_not_gold() {
     for change in [&["--hypothesis", "it is the clock"][..], &["--expect", "exit:0"]] {
-        let book = Book::new();
+        let book = JournalProject::new();
         let id = book.create(&["--expect", "exit:1"]);
         let script = "echo up; until test -e gate; do sleep 0.01; done";
         let mut child = book.env.spawn(&["journal", "run", "--", "sh", "-c", script]);
@@ -151,7 +151,7 @@ fn what_was_changed_while_the_command_ran_is_not_gold() {
 
 #[test]
 fn an_entry_that_was_ended_while_the_command_ran_is_left_alone_and_that_is_said() {
-    let book = Book::new();
+    let book = JournalProject::new();
     let id = book.create(&[]);
     let (child, mut lines) = held(&book, &[], "exit:0");
     assert_eq!(lines.line(), "up\n");
@@ -175,7 +175,7 @@ impl Lines {
 
 #[test]
 fn two_lanes_run_at_once_and_each_decides_its_own_entry() {
-    let book = Book::new();
+    let book = JournalProject::new();
     let ids = ["a", "b"].map(|lane| book.create(&["--lane", lane]));
     let mut first = held(&book, &["--lane", "a"], "exit:0");
     let mut second = held(&book, &["--lane", "b"], "exit:1");
@@ -208,7 +208,7 @@ fn numbers_are_read_from_the_text_of_test_runners() {
 
 #[test]
 fn a_real_rspec_run_decides() {
-    let book = Book::new();
+    let book = JournalProject::new();
     book.env.write(
         "spec/a_spec.rb",
         "RSpec.describe(1) { it { expect(1).to eq 1 }; it { expect(1).to eq 2 } }",
@@ -240,7 +240,7 @@ fn what_is_no_test_decides_nothing_and_keeps_the_evidence() {
 
 #[test]
 fn a_long_trial_keeps_its_first_and_newest_evidence_and_says_where_the_rest_is() {
-    let book = Book::new();
+    let book = JournalProject::new();
     let id = book.create(&[]);
     for number in 0..23 {
         let script = format!("echo trial {number}; kill -9 $$");
@@ -262,18 +262,18 @@ fn a_long_trial_keeps_its_first_and_newest_evidence_and_says_where_the_rest_is()
 
 #[test]
 fn a_command_that_takes_too_long_is_ended_with_its_children() {
-    let book = Book::new();
+    let book = JournalProject::new();
     let script = ["sh", "-c", "trap '' TERM; echo up; sleep 1000 & sleep 1000"];
     let decided = decide_in(&book, "fail", &["--timeout", "300ms"], &script);
     decided.exits(124).undecided();
     assert_eq!(decided.evidence()["timed_out"], true);
-    book.env.assert_nobody_left();
+    book.env.assert_no_process_left();
 }
 
 #[test]
 fn an_interruption_reaches_the_command_and_loses_no_evidence() {
     for (sent, number, code) in [(Signal::INT, 2, 130), (Signal::TERM, 15, 143)] {
-        let book = Book::new();
+        let book = JournalProject::new();
         let id = book.create(&[]);
         // It tidies up, and says by its exit code that all is well: it is not.
         let script = "trap 'echo tidied; exit 0' INT TERM; echo up; while :; do sleep 0.01; done";
@@ -292,13 +292,13 @@ fn an_interruption_reaches_the_command_and_loses_no_evidence() {
             (&Value::Null, &number.into())
         );
         assert_eq!(entry["evidence"][0]["verdict"], "inconclusive");
-        book.env.assert_nobody_left();
+        book.env.assert_no_process_left();
     }
 }
 
 #[test]
 fn a_process_left_in_the_background_does_not_keep_us() {
-    let book = Book::new();
+    let book = JournalProject::new();
     let decided = decide_in(&book, "exit:0", &[], &["sh", "-c", "echo done; sleep 1000 &"]);
     decided.exits(0).is(CONFIRMED, GOLD, "confirmed");
     for (pid, _) in book.env.processes() {
@@ -311,7 +311,7 @@ const REPORT: &str = r#"<testsuite tests="3" failures="1"><testcase name="a"/><t
 
 #[test]
 fn a_report_is_believed_before_the_text_unless_it_is_an_old_one() {
-    let book = Book::new();
+    let book = JournalProject::new();
     book.env.write("made.xml", REPORT);
     let script = "cat made.xml > out.xml; echo '9 examples, 0 failures'; exit 1";
     let path = program(&book, "rspec", script);
@@ -327,7 +327,7 @@ fn a_report_is_believed_before_the_text_unless_it_is_an_old_one() {
 
 #[test]
 fn evidence_has_the_commit_and_whether_it_was_changed() {
-    let book = Book::new();
+    let book = JournalProject::new();
     let git = |arguments: &[&str]| {
         let mut git = Command::new("git");
         git.current_dir(&book.env.project).env("HOME", book.env.home());
@@ -348,7 +348,7 @@ fn evidence_has_the_commit_and_whether_it_was_changed() {
 
 #[test]
 fn nothing_is_run_when_the_journal_would_refuse() {
-    let book = Book::new();
+    let book = JournalProject::new();
     let touch = ["--", "touch", "ran"];
     book.refused(&[&["run", "--expect", "pass"], &touch[..]].concat(), &["no entry is active"]);
     let id = book.create(&[]);
@@ -363,7 +363,7 @@ fn nothing_is_run_when_the_journal_would_refuse() {
 
 #[test]
 fn the_expectation_stated_with_the_entry_counts_when_none_is_given() {
-    let book = Book::new();
+    let book = JournalProject::new();
     let id = book.create(&["--expect", "exit:1"]);
     let ran = book.run(&["run", "--format", "json", "--", "false"]);
     assert_eq!(ran.code, Some(1));
@@ -373,8 +373,8 @@ fn the_expectation_stated_with_the_entry_counts_when_none_is_given() {
 }
 
 /// A project with one spec file and an active entry.
-fn suite(spec: &str, more: &[&str]) -> (Book, String) {
-    let book = Book::new();
+fn suite(spec: &str, more: &[&str]) -> (JournalProject, String) {
+    let book = JournalProject::new();
     book.env.write("spec/a_spec.rb", spec);
     let id = book.create(more);
     (book, id)
@@ -383,7 +383,7 @@ fn suite(spec: &str, more: &[&str]) -> (Book, String) {
 const MIXED: &str =
     "RSpec.describe(1) { it { expect(1).to eq 1 }; it { expect(1).to eq 2 }; xit { } }";
 
-fn resolve(book: &Book, id: &str, flag: &str) -> Decided {
+fn resolve(book: &JournalProject, id: &str, flag: &str) -> Decided {
     let ran = book.env.run(&["run", flag]);
     Decided { ran, entry: book.entry(id) }
 }
@@ -439,7 +439,7 @@ fn a_stopped_run_keeps_the_numbers_of_what_ran() {
 /// Outcomes by an exit code alone are gold in the entry and a tier of their own in the statistics.
 #[test]
 fn outcomes_by_exit_code_alone_are_counted_apart() {
-    let book = Book::new();
+    let book = JournalProject::new();
     book.env.write("a_spec.rb", "RSpec.describe(1) { it { } }");
     for (expect, command) in [
         ("exit:0", &["true"][..]),
@@ -483,7 +483,7 @@ fn v10_commands_that_run_no_tests_decide_nothing() {
 #[test]
 fn v11_a_pipe_hides_no_failure_and_proves_no_pass() {
     let spec = |body: &str| {
-        let book = Book::new();
+        let book = JournalProject::new();
         book.env.write("a_spec.rb", &format!("RSpec.describe(1) {{ it {{ {body} }} }}"));
         book
     };
@@ -499,7 +499,7 @@ fn v11_a_pipe_hides_no_failure_and_proves_no_pass() {
     let passing = spec("");
     let decided = decide_in(&passing, "pass", &[], &["sh", "-c", &line("tail -4")]);
     decided.exits(0).undecided().counts(1, 0, "text: rspec");
-    let book = Book::new();
+    let book = JournalProject::new();
     let piped = format!("set -o pipefail; {}", line("tail -4"));
     book.env.write("a_spec.rb", "RSpec.describe(1) { it { } }");
     decide_in(&book, "pass", &[], &["bash", "-c", &piped]).is(CONFIRMED, GOLD, "confirmed");
@@ -543,7 +543,7 @@ fn v12_our_own_runs_are_read_from_their_recordings() {
 
 #[test]
 fn a_run_is_refused_before_it_starts_when_the_journal_would_refuse() {
-    let book = Book::new();
+    let book = JournalProject::new();
     book.env.write("spec/a_spec.rb", MIXED);
     let refused = |arguments: &[&str], words: &str| {
         let ran = book.env.run(arguments);

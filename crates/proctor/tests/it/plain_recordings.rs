@@ -39,7 +39,7 @@ fn rspec(env: &TestEnv, arguments: &[&str]) -> Ran {
         .process_group(0)
         .output()
         .unwrap();
-    env.assert_nobody_left();
+    env.assert_no_process_left();
     env.ran(&output)
 }
 

@@ -98,7 +98,7 @@ fn every_word_and_matcher_gives_the_same_results_and_events_either_way() {
             assert_eq!(ours, plain, "{arguments:?}: {}", story[0]["path"]);
         }
     }
-    env.assert_nobody_left();
+    env.assert_no_process_left();
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn the_example_suite_runs_either_way() {
     );
     assert_eq!(ours, plain);
     env.assert_complete();
-    env.assert_nobody_left();
+    env.assert_no_process_left();
 }
 
 /// Recorded once, the specs need neither agent nor judge; examples that are described alike keep their own lanes.

@@ -31,7 +31,7 @@ fn assert_load_error(fixture: &str, shown: &[&str]) {
         assert!(recorded.count("ErrorOutsideExample") >= 1, "{options:?}");
         assert_eq!(recorded.count("ExampleStarted"), 0);
         assert_eq!(recorded.exit_code(), Some(2));
-        env.assert_nobody_left();
+        env.assert_no_process_left();
         let listed = env.run(&["list"]);
         assert_eq!(listed.code, Some(2), "{}", listed.terminal());
     }
@@ -77,7 +77,7 @@ fn with_on_crash_stop_a_crash_ends_the_whole_run() {
     assert_eq!(recorded.statuses(), expected, "{}", ran.terminal());
     let reason = |event: &&Value| event["message"] == "the run stopped at a crash";
     assert_eq!(recorded.of("ExampleFinished").filter(reason).count(), 50);
-    env.assert_nobody_left();
+    env.assert_no_process_left();
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn sixty_examples_of_which_four_misbehave_are_all_accounted_for() {
             assert!(ran.stdout.contains(text), "{text} is not in {}", ran.stdout);
         }
         env.assert_complete();
-        env.assert_nobody_left();
+        env.assert_no_process_left();
     }
 }
 
@@ -205,7 +205,7 @@ fn every_way_to_end_a_process_costs_one_example() {
         assert_eq!(recorded.result("aborts").event["output_tail"][0], "no more");
         assert!(ran.stdout.contains("leaving") && ran.stdout.contains("no more"), "{}", ran.stdout);
         env.assert_complete();
-        env.assert_nobody_left();
+        env.assert_no_process_left();
     }
 }
 
@@ -272,7 +272,7 @@ fn a_context_hook_that_hangs_is_ended_and_costs_its_group_only() {
     assert!(error["message"].as_str().unwrap().contains("a hook hangs"), "{error}");
     let trace = error["exception"]["backtrace"].to_string();
     assert!(trace.contains("a_spec.rb:2"), "where it hangs is said: {error}");
-    env.assert_nobody_left();
+    env.assert_no_process_left();
 }
 
 #[test]
@@ -294,7 +294,7 @@ fn a_hook_that_dies_or_hangs_after_the_last_example_fails_the_run() {
                 assert!(recorded.count("ErrorOutsideExample") >= 1);
                 assert!(recorded.finals().values().all(|ended| ended.status == "passed"));
                 env.assert_complete();
-                env.assert_nobody_left();
+                env.assert_no_process_left();
             });
         }
     });
@@ -353,7 +353,7 @@ fn a_run_outlives_its_preloading_parent() {
     assert!((1..=2).contains(&crashed), "{}", ran.terminal());
     assert_eq!(statuses["passed"] + crashed, 24, "{}", ran.terminal());
     env.assert_complete();
-    env.assert_nobody_left();
+    env.assert_no_process_left();
 }
 
 #[test]
@@ -446,5 +446,5 @@ fn five_hundred_kills_lose_nothing_and_run_nothing_twice() {
     }
     assert!((1..=500).contains(&crashed), "{crashed} crashed");
     env.assert_complete();
-    env.assert_nobody_left();
+    env.assert_no_process_left();
 }

@@ -121,7 +121,7 @@ fn b5_a_child_that_holds_the_pipe_does_not_hide_the_last_output() {
     let ran = env.run(&["run", "-w", "1"]);
     assert_code(&ran, 1);
     assert_eq!(env.recorded().result("leaves a child").event["output_tail"][0], "here");
-    env.assert_nobody_left();
+    env.assert_no_process_left();
 }
 
 #[test]
@@ -319,7 +319,7 @@ fn a_hangup_ends_a_run_like_a_termination() {
     assert_code(&ran, 129);
     env.recorded().assert_accounted(3);
     assert_eq!(env.recorded().count("SuiteFinished"), 1, "the ending is recorded");
-    env.assert_nobody_left();
+    env.assert_no_process_left();
 }
 
 /// Nobody reads standard output: whatever blocks there, a second signal ends the process.
@@ -342,5 +342,5 @@ fn b2_a_second_signal_ends_a_process_that_is_blocked() {
     });
     assert_eq!(code.unwrap().code(), Some(143));
     drop(reader);
-    env.assert_nobody_left();
+    env.assert_no_process_left();
 }

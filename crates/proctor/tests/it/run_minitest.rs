@@ -20,7 +20,7 @@ fn with_file(text: &str) -> TestEnv {
 
 /// Fails unless the run ended with this code and said this.
 #[track_caller]
-fn assert_said(ran: &Ran, code: i32, text: &str) {
+fn assert_run_printed(ran: &Ran, code: i32, text: &str) {
     assert_code(ran, code);
     assert!(ran.terminal().contains(text), "no {text:?} in:\n{}", ran.terminal());
 }
@@ -38,7 +38,7 @@ fn tests_that_are_defined_during_the_run_fail_it() {
             "class CartTest < Minitest::Test\n{body}\nend\nclass OtherTest < Minitest::Test; {PASSES}; end"
         ));
         let ran = env.run(&["run", "-w", workers]);
-        assert_said(&ran, 1, "1 test was defined while the suite ran and never ran");
+        assert_run_printed(&ran, 1, "1 test was defined while the suite ran and never ran");
         assert!(ran.terminal().contains("test_late"), "{}", ran.terminal());
     }
 }
@@ -61,7 +61,7 @@ fn a_test_that_ends_its_process_is_crashed_and_the_others_run() {
         recorded.assert_accounted(2);
         assert_eq!(recorded.result("test_ends").event["status"], "crashed", "{ending}");
         assert_eq!(recorded.result("test_passes").event["status"], "passed", "{ending}");
-        env.assert_nobody_left();
+        env.assert_no_process_left();
     }
 }
 
@@ -69,7 +69,11 @@ fn a_test_that_ends_its_process_is_crashed_and_the_others_run() {
 fn a_class_that_does_not_run_its_tests_is_no_pass() {
     let env = with_tests(&format!("def self.run(reporter, options = {{}}); end\n{PASSES}"));
     let ran = env.run(&["run"]);
-    assert_said(&ran, 1, "CartTest.run gave 0 results for CartTest#test_passes instead of one");
+    assert_run_printed(
+        &ran,
+        1,
+        "CartTest.run gave 0 results for CartTest#test_passes instead of one",
+    );
 }
 
 #[test]
@@ -82,7 +86,7 @@ fn hooks_around_a_class_run_for_each_of_its_tests() {
          def test_a; assert self.class.ready && $around; end
          def test_b; assert self.class.ready; end",
     );
-    assert_said(&env.run(&["run", "-w", "2"]), 0, "2 examples: 2 passed");
+    assert_run_printed(&env.run(&["run", "-w", "2"]), 0, "2 examples: 2 passed");
 }
 
 /// Plain Minitest counts it as a skip and exits with 0.
@@ -90,7 +94,7 @@ fn hooks_around_a_class_run_for_each_of_its_tests() {
 fn a_test_that_skips_and_then_breaks_is_failed() {
     let env = with_tests("def test_a; skip 'later'; end\ndef teardown; raise 'boom'; end");
     let ran = env.run(&["run"]);
-    assert_said(&ran, 1, "boom");
+    assert_run_printed(&ran, 1, "boom");
     assert_eq!(env.recorded().result("test_a").event["status"], "failed");
 }
 
@@ -103,7 +107,7 @@ fn tests_that_fork_count_once() {
     );
     env.write("test/other_test.rb", "Minitest.after_run { File.write('after', \"x\", mode: 'a') }");
     let ran = env.run(&["run", "-w", "1"]);
-    assert_said(&ran, 0, "3 examples: 3 passed");
+    assert_run_printed(&ran, 0, "3 examples: 3 passed");
     assert_eq!(env.read("after"), "x", "after_run blocks run once, in the process that loads");
 }
 
@@ -113,7 +117,7 @@ fn tests_that_want_to_run_in_parallel_are_run() {
         "parallelize_me!\ndef test_a; assert true; end\ndef test_b; assert_equal 1, 2; end",
     );
     let ran = env.run(&["run"]);
-    assert_said(&ran, 1, "2 examples: 1 passed, 1 failed");
+    assert_run_printed(&ran, 1, "2 examples: 1 passed, 1 failed");
 }
 
 #[test]
@@ -133,17 +137,21 @@ fn what_cannot_be_loaded_or_found_is_exit_code_2() {
     ];
     for (text, said) in wrong {
         let env = with_file(text);
-        assert_said(&env.run(&["run"]), 2, said);
+        assert_run_printed(&env.run(&["run"]), 2, said);
     }
     let env = with_tests(PASSES);
-    assert_said(&env.run(&["run", "--", "-n", "/nothing/"]), 2, "no example was found (minitest)");
-    assert_said(&env.run(&["run", "--", "--bogus"]), 2, "invalid option: --bogus");
-    assert_said(
+    assert_run_printed(
+        &env.run(&["run", "--", "-n", "/nothing/"]),
+        2,
+        "no example was found (minitest)",
+    );
+    assert_run_printed(&env.run(&["run", "--", "--bogus"]), 2, "invalid option: --bogus");
+    assert_run_printed(
         &env.run(&["run", "test/cart_test.rb:1"]),
         2,
         "there is no test at ./test/cart_test.rb:1",
     );
-    assert_said(&env.run(&["run", "test/none_test.rb"]), 2, "there is no file or folder");
+    assert_run_printed(&env.run(&["run", "test/none_test.rb"]), 2, "there is no file or folder");
 }
 
 #[test]
@@ -159,7 +167,7 @@ fn a_project_that_runs_its_tests_while_it_loads_does_not_run_them_unheard() {
 fn an_after_run_block_that_fails_fails_the_run() {
     for block in ["exit 3", "raise 'boom'"] {
         let env = with_tests(&format!("{PASSES}\nMinitest.after_run {{ {block} }}"));
-        assert_said(&env.run(&["run"]), 1, "at_exit");
+        assert_run_printed(&env.run(&["run"]), 1, "at_exit");
     }
 }
 
@@ -286,7 +294,7 @@ fn results_are_those_of_plain_minitest() {
             assert_eq!(order, plain, "the same seed gives the same order");
         }
         env.assert_complete();
-        env.assert_nobody_left();
+        env.assert_no_process_left();
     }
     let failed = env.recorded().result("CartTest#test_in_helper").event;
     let line = 1 + EVERYTHING.lines().position(|line| line.contains("test_in_helper")).unwrap();
@@ -327,7 +335,7 @@ fn a_hang_is_timed_out_and_the_others_run() {
         recorded.assert_accounted(2);
         assert_eq!(recorded.result("test_hangs").event["status"], "timed_out");
         assert_eq!(recorded.result("test_passes").event["status"], "passed");
-        env.assert_nobody_left();
+        env.assert_no_process_left();
     }
 }
 
@@ -337,7 +345,7 @@ fn retries_and_repeats_run_a_test_again() {
         "def test_a; assert File.exist?('ran'), 'first time'; ensure; File.write('ran', ''); end",
     );
     let ran = env.run(&["run", "--retries", "1"]);
-    assert_said(&ran, 0, "1 flaky");
+    assert_run_printed(&ran, 0, "1 flaky");
     let ran = env.run(&["run", "--repeat", "3"]);
     assert_code(&ran, 0);
     assert_eq!(env.recorded().count("ExampleFinished"), 3);
@@ -416,7 +424,7 @@ fn a_test_that_another_replaces_is_named() {
         "require \"minitest/autorun\"\nclass CartTest < Minitest::Test\n  def test_a; assert true; end\nend\n",
     );
     let ran = env.run(&["run"]);
-    assert_said(
+    assert_run_printed(
         &ran,
         0,
         "CartTest#test_a is defined twice: the test at ./test/cart_test.rb:3 is replaced by the one at ./test/other_test.rb:3 and never runs",
@@ -428,7 +436,7 @@ fn a_project_may_have_specs_and_tests() {
     let env = with_tests(PASSES);
     env.write("spec/a_spec.rb", "RSpec.describe('A') { it('fails') { expect(1).to eq(2) } }");
     let ran = env.run(&["run", "-w", "2"]);
-    assert_said(&ran, 1, "2 examples: 1 passed, 1 failed");
+    assert_run_printed(&ran, 1, "2 examples: 1 passed, 1 failed");
     assert_code(&env.run(&["run", "--suite", "minitest"]), 0);
     assert_code(&env.run(&["run", "--suite", "rspec", "--", "--order", "random"]), 1);
     assert_code(&env.run(&["run", "test"]), 0);

@@ -187,7 +187,7 @@ fn rspec_examples_that_do_as_before_are_run_once_and_others_until_it_is_clear() 
     );
     assert!(ran.stdout.contains("regression shown in 1 (plain breaks)"), "{}", ran.terminal());
     env.assert_complete();
-    env.assert_nobody_left();
+    env.assert_no_process_left();
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn a_stop_ends_the_rounds() {
     assert!(times(&recorded, "slow") < 7);
     assert_eq!(recorded.exit_code(), Some(130));
     env.assert_complete();
-    env.assert_nobody_left();
+    env.assert_no_process_left();
 }
 
 /// The budget ends the rounds as it ends any run: what was judged stands, what was planned and could not be is not run.
@@ -255,5 +255,5 @@ fn a_tool_starts_such_a_run_and_reads_its_end() {
         assert_ne!(ran.code, Some(0), "{}", ran.terminal());
         assert!(ran.terminal().contains(expected), "{}", ran.terminal());
     }
-    env.assert_nobody_left();
+    env.assert_no_process_left();
 }

@@ -202,7 +202,7 @@ fn a_list_names_what_a_run_runs() {
     assert_eq!(text.stdout.lines().next(), Some(&*line));
     assert_eq!(first["file"], "./spec/cart_spec.rb");
     assert_eq!(first["path"], serde_json::json!(["Cart", "adds"]));
-    env.assert_nobody_left();
+    env.assert_no_process_left();
 }
 
 #[test]

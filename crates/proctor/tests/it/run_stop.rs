@@ -50,7 +50,7 @@ fn fail_fast_returns_promptly_though_others_are_stuck() {
         assert!(statuses["not_run"] >= 18, "{statuses:?}");
         assert!(ran.stdout.contains("not run"), "{}", ran.terminal());
         env.assert_complete();
-        env.assert_nobody_left();
+        env.assert_no_process_left();
     }
 }
 
@@ -92,7 +92,7 @@ fn the_first_ctrl_c_lets_running_examples_finish() {
         let told = format!("stopped  {started} passed, {} not run", 12 - started);
         assert!(listed.contains(&told), "{listed}");
         env.assert_complete();
-        env.assert_nobody_left();
+        env.assert_no_process_left();
     }
 }
 
@@ -110,7 +110,7 @@ fn what_does_not_finish_within_the_grace_is_cut() {
     recorded.assert_accounted(12);
     assert_eq!(recorded.statuses()["cancelled"], 2, "{}", ran.terminal());
     env.assert_complete();
-    env.assert_nobody_left();
+    env.assert_no_process_left();
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn the_second_ctrl_c_ends_everything_at_once() {
         assert_eq!(ran.code, Some(130), "{}", ran.terminal());
         env.recorded().assert_accounted(12);
         env.assert_complete();
-        env.assert_nobody_left();
+        env.assert_no_process_left();
     }
 }
 
@@ -147,7 +147,7 @@ fn ctrl_c_while_the_project_loads_ends_the_run() {
         let ran = finish(&env, child);
         assert!(sent.elapsed() < A_MINUTE, "{:?}", sent.elapsed());
         assert_eq!(ran.code, Some(130), "{}", ran.terminal());
-        env.assert_nobody_left();
+        env.assert_no_process_left();
     }
 }
 
@@ -166,7 +166,7 @@ fn a_project_that_does_not_end_is_ended() {
     assert!(sent.elapsed() < A_MINUTE, "{:?}", sent.elapsed());
     assert_eq!(env.recorded().statuses()["passed"], 1, "{}", ran.terminal());
     env.assert_complete();
-    env.assert_nobody_left();
+    env.assert_no_process_left();
 }
 
 /// V6: whoever stops a run before its end has stopped it, even if all its examples were through.
@@ -187,7 +187,7 @@ fn v6_a_signal_while_the_project_ends_stops_the_run() {
         let ended = recorded.of("SuiteFinished").next().unwrap();
         assert_eq!((&ended["state"], &ended["exit_code"]), (&"stopped".into(), &code.into()));
         assert_eq!(recorded.result("passes").status, "passed");
-        env.assert_nobody_left();
+        env.assert_no_process_left();
     }
 }
 
@@ -220,7 +220,7 @@ fn nobody_outlives_a_proctor_that_was_killed() {
         assert!(env.processes().len() > 3, "{:?}", env.processes());
         signal(&child, Signal::KILL);
         child.wait().unwrap();
-        env.assert_nobody_left();
+        env.assert_no_process_left();
         let shown = env.run(&["show", "last"]);
         assert_eq!(shown.code, Some(0), "{}", shown.terminal());
         assert!(shown.stdout.contains("sleepers > example"), "{}", shown.terminal());

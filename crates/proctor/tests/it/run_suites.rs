@@ -124,7 +124,7 @@ fn a_program_of_ones_own_passes_fails_crashes_and_hangs() {
         assert!(said.len() == 1 && said[0].ends_with(" more"), "{said:?}");
         assert!(recorded.of("ExampleStarted").all(|event| event["suite"] == "mine"));
         env.assert_complete();
-        env.assert_nobody_left();
+        env.assert_no_process_left();
     }
 }
 

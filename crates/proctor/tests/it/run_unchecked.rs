@@ -28,7 +28,7 @@ fn json(env: &TestEnv, words: &[&str]) -> Value {
 }
 
 /// What every surface says of the newest run: whether it failed, and how many examples fail it.
-fn assert_said_everywhere(env: &TestEnv, fails: bool) {
+fn assert_on_every_surface(env: &TestEnv, fails: bool) {
     let (word, code, failures) = if fails { ("failed", 1, 2) } else { ("passed", 0, 0) };
     let recorded = env.recorded();
     let started = recorded.of("SuiteStarted").next().unwrap();
@@ -88,7 +88,7 @@ fn they_are_named_and_do_not_fail_the_run() {
     let checks = |ending: &str| recorded.result(ending).event["checks"].clone();
     assert_eq!((checks("checks something"), checks("only talks")), (1.into(), 0.into()));
     assert_eq!(checks("only rates"), 0, "soft checks decide nothing");
-    assert_said_everywhere(&env, false);
+    assert_on_every_surface(&env, false);
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn they_fail_the_run_where_it_says_so() {
     let ran = env.run(&["run", "--unchecked", "fail", "--junit", "out.xml"]);
     assert_eq!(ran.code, Some(1), "{}", ran.terminal());
     assert_eq!(ran.stdout.matches("passed without checking anything").count(), 2, "{}", ran.stdout);
-    assert_said_everywhere(&env, true);
+    assert_on_every_surface(&env, true);
     // Judged again with nothing changed, it comes to the same: the policy is that of the recorded run.
     let again = env.run(&["rejudge", "last"]);
     assert_eq!(again.code, Some(1), "{}", again.terminal());

@@ -47,7 +47,7 @@ fn a_run_of_another_terminal_is_ended_with_its_workers() {
     let told = env.ran(&child.wait_with_output().unwrap());
     assert_eq!(told.code, Some(130), "{}", told.terminal());
     env.assert_complete();
-    env.assert_nobody_left();
+    env.assert_no_process_left();
     let again = env.run(&["runs", "stop", "last"]);
     assert_eq!(again.code, Some(2));
     assert!(again.stderr.contains("is not going on: it has finished"), "{}", again.stderr);
@@ -68,7 +68,7 @@ fn running_examples_may_finish_and_the_only_run_needs_no_name() {
     assert_eq!(told["summary"]["not_run"], 12 - started, "{told}");
     assert_eq!(told["run_id"], recorded.events[0]["run_id"]);
     child.wait_with_output().unwrap();
-    env.assert_nobody_left();
+    env.assert_no_process_left();
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn a_run_that_takes_its_time_is_named_and_ended_by_now() {
     assert!(late.stderr.contains(&pid) && late.stderr.contains("--now"), "{}", late.stderr);
     assert_eq!(env.run(&["runs", "stop", "--now"]).code, Some(0));
     child.wait_with_output().unwrap();
-    env.assert_nobody_left();
+    env.assert_no_process_left();
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn what_cannot_be_stopped_says_why() {
         assert_eq!(ran.code, Some(2), "{}", ran.terminal());
         assert!(ran.stderr.contains(why), "{}", ran.stderr);
     }
-    env.assert_nobody_left();
+    env.assert_no_process_left();
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn with_several_runs_one_must_be_named_and_the_others_go_on() {
     // Its folder names it too, as for a run of another project.
     assert_eq!(env.run(&["runs", "stop", folder.to_str().unwrap()]).code, Some(0));
     second.wait_with_output().unwrap();
-    env.assert_nobody_left();
+    env.assert_no_process_left();
 }
 
 fn proctor_control_is_live(folder: &std::path::Path) -> bool {

@@ -99,7 +99,7 @@ fn a_run_started_over_http_is_seen_and_stopped_by_others() {
     wait_until("the socket to go", || !socket.exists());
     env.assert_complete();
     served.end();
-    env.assert_nobody_left();
+    env.assert_no_process_left();
 }
 
 /// Audit S4: a run that brought its process down took the server with it.
@@ -121,7 +121,7 @@ fn s4_the_death_of_a_run_leaves_the_server_up() {
     let again = served.ask("POST", "/specs/run", "{}");
     assert_eq!(again["status"], "started", "{again}");
     served.end();
-    env.assert_nobody_left();
+    env.assert_no_process_left();
 }
 
 /// Audit S8: a link in the project led `POST /specs/run` to specs of others.
@@ -154,7 +154,7 @@ fn a_run_of_another_process_is_stopped_from_here() {
     assert_eq!(served.get("/api/runs")["runs"][0]["counts"], json!({ "cancelled": 1 }));
     assert_eq!(served.ask("POST", "/api/runs/last/cancel", "")["status"], "not_running");
     served.end();
-    env.assert_nobody_left();
+    env.assert_no_process_left();
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn the_end_of_the_server_ends_its_run() {
     served.ask("POST", "/specs/run", "{}");
     env.wait_for("the example to start", |recorded| recorded.count("ExampleStarted") > 0);
     served.end();
-    env.assert_nobody_left();
+    env.assert_no_process_left();
     env.assert_complete();
     assert_eq!(env.recorded().count("SuiteFinished"), 1);
     let listed = env.run(&["runs"]).stdout;
@@ -182,7 +182,7 @@ fn a_server_with_nothing_to_do_ends_at_once() {
     let _idle = TcpStream::connect(&served.address).unwrap();
     let took = served.end_with(Signal::TERM);
     assert!(took < Duration::from_secs(2), "less than the grace that a run would get: {took:?}");
-    env.assert_nobody_left();
+    env.assert_no_process_left();
 }
 
 /// Those who watch see how the run ends before the server goes.
@@ -204,7 +204,7 @@ fn whoever_watches_sees_the_end_of_the_run_that_ends_with_the_server() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && rest.contains("never ends"), "{first}{rest}{said}");
     env.assert_complete();
-    env.assert_nobody_left();
+    env.assert_no_process_left();
 }
 
 /// Asked twice, it does not wait for the example to come to an end.
@@ -221,7 +221,7 @@ fn a_second_signal_ends_the_run_of_the_server_now() {
     BufReader::new(served.child.stderr.take().unwrap()).read_line(&mut told).unwrap();
     assert!(told.contains("once more ends it at once"), "{told}");
     served.end_with(Signal::TERM);
-    env.assert_nobody_left();
+    env.assert_no_process_left();
     env.assert_complete();
     assert_eq!(env.recorded().count("SuiteFinished"), 1);
 }

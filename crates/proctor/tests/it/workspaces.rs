@@ -45,7 +45,7 @@ fn assert_clean(env: &TestEnv) {
         .filter(|name| name.to_string_lossy().starts_with("proctor-ws-"))
         .collect();
     assert!(left.is_empty(), "{left:?}");
-    env.assert_nobody_left();
+    env.assert_no_process_left();
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn what_a_suite_reached_together_is_in_summary_json_and_tool() {
 }
 
 /// Passes every second time: what it counts is outside its workspace.
-fn moody(env: &TestEnv) -> String {
+fn flaky_agent(env: &TestEnv) -> String {
     let count = env.home().join("count");
     std::fs::write(&count, "").unwrap();
     let script = format!(
@@ -145,7 +145,7 @@ fn moody(env: &TestEnv) -> String {
 #[test]
 fn an_assertion_that_changes_its_mind_is_named_over_repeats() {
     let env = env_with(&ralph().to_string_lossy(), &[]);
-    env.write("moody.workspace.yaml", &moody(&env));
+    env.write("moody.workspace.yaml", &flaky_agent(&env));
     let (code, said) = run(&env, &["run", "--repeat", "4", "-w", "1", "--json", "run.json"]);
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("held 2 of 4 times"), "{said}");
@@ -163,7 +163,7 @@ fn an_assertion_that_changes_its_mind_is_named_over_repeats() {
 #[test]
 fn a_retry_makes_it_flaky_and_the_history_remembers() {
     let env = env_with(&ralph().to_string_lossy(), &[]);
-    env.write("moody.workspace.yaml", &moody(&env));
+    env.write("moody.workspace.yaml", &flaky_agent(&env));
     let (code, said) = run(&env, &["run", "--retries", "2"]);
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("flaky"), "{said}");

@@ -4,15 +4,15 @@ use super::{Checker, Scope};
 use crate::review::tree::{Body, Call, Example, Expectation, Group, Item};
 
 /// Calls that hold time still or set it.
-const HOLDS: &[&str] =
+const TIME_CALLS: &[&str] =
     &["freeze_time", "travel_to", "travel", "freeze", "at_time", "with_frozen_time", "stub_time"];
 /// Calls that print or stop a run.
-const LEFT_BEHIND: &[&str] =
+const DEBUG_CALLS: &[&str] =
     &["puts", "p", "pp", "byebug", "debugger", "save_and_open_page", "save_and_open_screenshot"];
 /// Matchers that say only yes or no.
-const YES_OR_NO: &[&str] = &["be_truthy", "be_falsey", "be_falsy"];
+const BOOLEAN_MATCHERS: &[&str] = &["be_truthy", "be_falsey", "be_falsy"];
 /// Questions that have a matcher of their own, which says more when it fails.
-const ASKED: &[&str] = &[
+const METHODS_WITH_MATCHER: &[&str] = &[
     "==",
     "!=",
     ">",
@@ -38,12 +38,12 @@ const ASKED: &[&str] = &[
     "any?",
 ];
 
-pub(super) fn holds_time(item: &Item) -> bool {
+pub(super) fn freezes_time(item: &Item) -> bool {
     match item {
         Item::Hook { body, .. }
         | Item::Let { body, .. }
         | Item::Other { body }
-        | Item::Subject { body } => holds_here(body),
+        | Item::Subject { body } => body_freezes_time(body),
         _ => false,
     }
 }
@@ -52,9 +52,9 @@ pub(super) fn is_time_tag(tag: &str) -> bool {
     tag.contains("freeze") || tag.contains("travel") || tag.contains("time")
 }
 
-fn holds_here(body: &Body) -> bool {
+fn body_freezes_time(body: &Body) -> bool {
     body.calls.iter().any(|call| {
-        HOLDS.contains(&call.name.as_str())
+        TIME_CALLS.contains(&call.name.as_str())
             || (call.name == "receive"
                 && call.arguments.first().is_some_and(|first| {
                     matches!(
@@ -120,7 +120,7 @@ impl Checker<'_> {
                 "the example is empty",
                 "add an expectation, or remove the block",
             );
-        } else if body.expectations.is_empty() && !waits && !demands_otherwise(body) {
+        } else if body.expectations.is_empty() && !waits && !has_other_expectation(body) {
             self.add(
                 2,
                 example.line,
@@ -128,9 +128,10 @@ impl Checker<'_> {
                 "expect what the code does",
             );
         }
-        self.several(example);
-        let frozen =
-            scope.frozen || holds_here(body) || example.tags.iter().any(|tag| is_time_tag(tag));
+        self.check_single_expectation(example);
+        let frozen = scope.frozen
+            || body_freezes_time(body)
+            || example.tags.iter().any(|tag| is_time_tag(tag));
         self.expectations(example, scope);
         self.calls(body, frozen, true);
         for (line, word) in &body.decisions {
@@ -157,7 +158,7 @@ impl Checker<'_> {
     }
 
     /// More than one demand in an example.
-    fn several(&mut self, example: &Example) {
+    fn check_single_expectation(&mut self, example: &Example) {
         let body = &example.body;
         let together = example.tags.iter().any(|tag| tag.starts_with("aggregate_failures"))
             || body.calls.iter().any(|call| call.name == "aggregate_failures");
@@ -202,7 +203,7 @@ impl Checker<'_> {
                     "expect what the code does",
                 );
             }
-            if one.matcher == "receive" && is_own(&one.subject) && !one.is_block {
+            if one.matcher == "receive" && is_subject(&one.subject) && !one.is_block {
                 self.add(
                     1,
                     one.line,
@@ -210,7 +211,7 @@ impl Checker<'_> {
                     "expect the result of the call",
                 );
             }
-            self.yes_or_no(one, &labels);
+            self.check_boolean_matcher(one, &labels);
         }
         for line in &example.body.bare_expects {
             self.add(2, *line, "`expect` has no matcher", "add `.to` and a matcher");
@@ -218,13 +219,13 @@ impl Checker<'_> {
     }
 
     /// `expect(a == b).to be(true)`: a failure says "expected true, got false".
-    fn yes_or_no(&mut self, one: &Expectation, labels: &[String]) {
-        let boolean = YES_OR_NO.contains(&one.matcher.as_str())
+    fn check_boolean_matcher(&mut self, one: &Expectation, labels: &[String]) {
+        let boolean = BOOLEAN_MATCHERS.contains(&one.matcher.as_str())
             || (matches!(one.matcher.as_str(), "be" | "eq" | "eql" | "equal")
                 && matches!(one.wanted.as_str(), "true" | "false"));
         let Some((_, asked)) = &one.call else { return };
         // The method that is being described is asked on purpose.
-        if boolean && ASKED.contains(&asked.as_str()) && !labels.contains(asked) {
+        if boolean && METHODS_WITH_MATCHER.contains(&asked.as_str()) && !labels.contains(asked) {
             self.add(
                 28,
                 one.line,
@@ -264,7 +265,7 @@ impl Checker<'_> {
                 ),
                 "send" | "__send__"
                     if in_example
-                        && is_own(call.receiver.as_deref().unwrap_or_default())
+                        && is_subject(call.receiver.as_deref().unwrap_or_default())
                         && !call.arguments.is_empty() =>
                 {
                     self.add(
@@ -274,8 +275,10 @@ impl Checker<'_> {
                         "test it through a public method",
                     );
                 }
-                "pry" if call.receiver.as_deref() == Some("binding") => self.left_behind(call),
-                name if bare && LEFT_BEHIND.contains(&name) && in_example => self.left_behind(call),
+                "pry" if call.receiver.as_deref() == Some("binding") => self.check_debug_call(call),
+                name if bare && DEBUG_CALLS.contains(&name) && in_example => {
+                    self.check_debug_call(call)
+                }
                 _ => {}
             }
             if !frozen && is_unstable(call) {
@@ -298,13 +301,13 @@ impl Checker<'_> {
         );
     }
 
-    fn left_behind(&mut self, call: &Call) {
+    fn check_debug_call(&mut self, call: &Call) {
         self.add(28, call.line, &format!("`{}` was left behind", call.name), "remove it");
     }
 
     /// Setup: hooks, `let`, `subject`.
     pub(super) fn setup(&mut self, body: &Body, scope: &Scope<'_>, word: &str) {
-        self.calls(body, scope.frozen || holds_here(body), false);
+        self.calls(body, scope.frozen || body_freezes_time(body), false);
         for (line, keyword) in &body.decisions {
             self.add(
                 15,
@@ -328,7 +331,7 @@ impl Checker<'_> {
     }
 
     /// Statements between examples.
-    pub(super) fn other(&mut self, body: &Body, _scope: &Scope<'_>) {
+    pub(super) fn check_other_statements(&mut self, body: &Body, _scope: &Scope<'_>) {
         for call in &body.calls {
             if call.name == "any_instance" || call.name == "allow_any_instance_of" {
                 self.any_instance(call);
@@ -342,7 +345,7 @@ fn is_focused(tags: &[String]) -> bool {
 }
 
 /// Demands that are not made by `expect`: helpers with telling names.
-fn demands_otherwise(body: &Body) -> bool {
+fn has_other_expectation(body: &Body) -> bool {
     body.calls.iter().any(|call| {
         let name = call.name.as_str();
         name.starts_with("assert")
@@ -366,14 +369,14 @@ fn is_tautology(one: &Expectation) -> bool {
         && (one.is_literal || one.call.as_ref().is_none_or(|(_, name)| !name.ends_with('!')));
     let literal = one.is_literal
         && (one.wants_literal
-            || YES_OR_NO.contains(&one.matcher.as_str())
+            || BOOLEAN_MATCHERS.contains(&one.matcher.as_str())
             || one.matcher == "be_nil"
             || one.wanted.is_empty());
     same || literal
 }
 
 /// Whether an expression is the object under test.
-fn is_own(receiver: &str) -> bool {
+fn is_subject(receiver: &str) -> bool {
     receiver == "subject"
         || receiver.starts_with("subject.") && !receiver.contains('(')
         || receiver.starts_with("described_class")

@@ -11,7 +11,9 @@ use serde::Serialize;
 
 use super::tree::{self, Example, Group, Item};
 
-pub(crate) use words::{better_context, better_example, is_unhappy as is_unhappy_context};
+pub(crate) use words::{
+    corrected_context, corrected_example, is_failure_context as is_unhappy_context,
+};
 
 /// A violated rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -52,7 +54,7 @@ pub const RULES: &[(u32, &str)] = &[
 ];
 
 /// Rules that must hold; the others should.
-const MUST: &[u32] = &[1, 2, 4, 7, 11, 20, 22];
+const MUST_RULES: &[u32] = &[1, 2, 4, 7, 11, 20, 22];
 
 /// Checks a spec file. A file that is not Ruby has no findings: that is reported elsewhere.
 #[must_use]
@@ -121,7 +123,7 @@ impl<'t> Checker<'t> {
 
     fn items(&mut self, items: &'t [Item], scope: &Scope<'t>) {
         let scope = Scope {
-            frozen: scope.frozen || items.iter().any(code::holds_time),
+            frozen: scope.frozen || items.iter().any(code::freezes_time),
             subject: scope.subject
                 || items.iter().any(|item| matches!(item, Item::Subject { .. } | Item::Included)),
             ..scope.clone()
@@ -143,7 +145,7 @@ impl<'t> Checker<'t> {
                     );
                     self.items(items, &scope);
                 }
-                Item::Other { body } => self.other(body, &scope),
+                Item::Other { body } => self.check_other_statements(body, &scope),
                 Item::Included => {}
             }
         }
@@ -167,6 +169,6 @@ impl<'t> Checker<'t> {
 }
 
 pub(super) fn finding(rule: u32, line: u32, message: &str, fix: &str, is_fixable: bool) -> Finding {
-    let severity = if MUST.contains(&rule) { "must" } else { "should" };
+    let severity = if MUST_RULES.contains(&rule) { "must" } else { "should" };
     Finding { rule, line, severity, message: message.to_owned(), fix: fix.to_owned(), is_fixable }
 }

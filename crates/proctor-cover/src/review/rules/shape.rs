@@ -2,25 +2,25 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::words::is_unhappy;
+use super::words::is_failure_context;
 use super::{Checker, Finding, Scope, finding};
 use crate::review::tree::{Body, Group, Item};
 
 impl Checker<'_> {
     pub(super) fn group_shape(&mut self, group: &Group, scope: &Scope<'_>) {
         let contexts: Vec<&Group> = group.items.iter().filter_map(context).collect();
-        self.happy_first(&contexts);
+        self.check_happy_path_first(&contexts);
         self.same_setup(group, &contexts);
         self.same_examples(group);
         self.difference(group, scope);
     }
 
-    fn happy_first(&mut self, contexts: &[&Group]) {
+    fn check_happy_path_first(&mut self, contexts: &[&Group]) {
         let Some((first, rest)) = contexts.split_first() else { return };
         if self.managed.iter().any(|(from, to)| (*from..=*to).contains(&first.line)) {
             return;
         }
-        if is_unhappy(first) && rest.iter().any(|other| !is_unhappy(other)) {
+        if is_failure_context(first) && rest.iter().any(|other| !is_failure_context(other)) {
             self.add_fixable(
                 7,
                 first.line,
@@ -93,7 +93,7 @@ impl Checker<'_> {
         if has_setup || has_groups || examples.is_empty() {
             return;
         }
-        if examples.iter().all(|body| looks_only_at_subject(body)) {
+        if examples.iter().all(|body| expects_only_subject(body)) {
             self.add(
                 9,
                 group.line,
@@ -105,7 +105,7 @@ impl Checker<'_> {
 }
 
 /// One demand on the subject as it is, with nothing done before.
-fn looks_only_at_subject(body: &Body) -> bool {
+fn expects_only_subject(body: &Body) -> bool {
     body.statements == 1
         && body.expectations.len() == 1
         && body.expectations.iter().all(|one| {

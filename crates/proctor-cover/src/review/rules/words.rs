@@ -1,7 +1,7 @@
 //! Rules about descriptions: 17, 19 and 20, and how to put them right.
 
 use super::{Checker, Scope};
-use crate::review::tree::{Example, Group, Item, Words};
+use crate::review::tree::{Description, Example, Group, Item};
 
 const MODALS: &[&str] = &[
     "should",
@@ -238,14 +238,14 @@ impl Checker<'_> {
             return;
         }
         let nested = scope.groups.iter().any(|outer| outer.word.ends_with("context"));
-        if plain == "context" && !begins_well(&words.text, nested) {
-            let fixable = words.span.is_some() && better_context(&words.text).is_some();
+        if plain == "context" && !has_context_word(&words.text, nested) {
+            let fixable = words.span.is_some() && corrected_context(&words.text).is_some();
             let (message, fix) = (
                 "the context does not begin with when, with or without",
                 "begin with one of these words",
             );
             self.found.push(super::finding(20, group.line, message, fix, fixable));
-        } else if plain == "describe" && begins_well(&words.text, false) {
+        } else if plain == "describe" && has_context_word(&words.text, false) {
             self.add_fixable(20, group.line, "`describe` names a situation", "use `context`");
         }
     }
@@ -268,7 +268,7 @@ impl Checker<'_> {
             ));
         }
         if let Some(problem) = grammar(trimmed) {
-            let fixable = fixable && better_example(trimmed).is_some();
+            let fixable = fixable && corrected_example(trimmed).is_some();
             self.found.push(super::finding(
                 19,
                 example.line,
@@ -294,7 +294,7 @@ impl Checker<'_> {
 }
 
 /// `and` and `but` go on where a context around has begun.
-fn begins_well(text: &str, nested: bool) -> bool {
+fn has_context_word(text: &str, nested: bool) -> bool {
     let first = text.split_whitespace().next().unwrap_or_default();
     matches!(first, "when" | "with" | "without") || (nested && matches!(first, "and" | "but"))
 }
@@ -328,19 +328,21 @@ fn grammar(text: &str) -> Option<&'static str> {
 fn is_gerund(word: &str) -> bool {
     let Some(stem) = word.strip_suffix("ing") else { return false };
     VERBS.iter().any(|verb| {
-        *verb == stem || verb.strip_suffix('e') == Some(stem) || doubled(stem) == Some(verb)
+        *verb == stem
+            || verb.strip_suffix('e') == Some(stem)
+            || without_doubled_letter(stem) == Some(verb)
     })
 }
 
 /// `get` of `gett`.
-fn doubled(stem: &str) -> Option<&str> {
+fn without_doubled_letter(stem: &str) -> Option<&str> {
     let mut letters = stem.chars().rev();
     let last = letters.next()?;
     (letters.next() == Some(last)).then(|| &stem[..stem.len() - last.len_utf8()])
 }
 
 /// The same situation with the right first word, where the change is certain.
-pub(crate) fn better_context(text: &str) -> Option<String> {
+pub(crate) fn corrected_context(text: &str) -> Option<String> {
     for (from, to) in [
         ("if ", "when "),
         ("If ", "when "),
@@ -364,7 +366,7 @@ pub(crate) fn better_context(text: &str) -> Option<String> {
 }
 
 /// The same behaviour in the third person, without modal verb, capital or full stop; `None` if nothing changes.
-pub(crate) fn better_example(text: &str) -> Option<String> {
+pub(crate) fn corrected_example(text: &str) -> Option<String> {
     let mut words: Vec<String> = text.split(' ').map(str::to_owned).collect();
     let modal = words
         .first()
@@ -418,7 +420,7 @@ fn third_person(verb: &str) -> Option<String> {
 }
 
 /// Whether a context is about something going wrong: by what it expects, else by its words.
-pub(crate) fn is_unhappy(group: &Group) -> bool {
+pub(crate) fn is_failure_context(group: &Group) -> bool {
     let mut examples = Vec::new();
     collect(&group.items, &mut examples);
     let demands: Vec<bool> = examples
@@ -429,7 +431,7 @@ pub(crate) fn is_unhappy(group: &Group) -> bool {
     if !demands.is_empty() && demands.iter().all(|raises| *raises) {
         return true;
     }
-    let by_words = |words: &Option<Words>| {
+    let by_words = |words: &Option<Description>| {
         words.as_ref().is_some_and(|words| {
             words
                 .text
@@ -469,17 +471,17 @@ mod tests {
             ("must be saved and should be sent", None),
             ("returns nil", None),
         ] {
-            assert_eq!(better_example(before).as_deref(), after, "{before}");
+            assert_eq!(corrected_example(before).as_deref(), after, "{before}");
         }
     }
 
     #[test]
     fn only_sure_contexts_are_renamed() {
         assert_eq!(
-            better_context("if the cart is empty").as_deref(),
+            corrected_context("if the cart is empty").as_deref(),
             Some("when the cart is empty")
         );
-        assert_eq!(better_context("given a user").as_deref(), Some("with a user"));
-        assert_eq!(better_context("the cart is empty"), None);
+        assert_eq!(corrected_context("given a user").as_deref(), Some("with a user"));
+        assert_eq!(corrected_context("the cart is empty"), None);
     }
 }

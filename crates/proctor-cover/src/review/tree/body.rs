@@ -2,7 +2,7 @@
 
 use ruby_prism::{CallNode, Node, Visit};
 
-use crate::syntax::{Lines, arguments, evened, name, text, word};
+use crate::syntax::{Lines, arguments, name, normalize_whitespace, text, word};
 
 /// What the code of an example, hook or `let` does.
 #[derive(Debug, Default)]
@@ -52,8 +52,8 @@ pub(crate) struct Call {
 }
 
 /// Looks at some statements.
-pub(super) fn look(lines: &Lines, statements: &[Node<'_>]) -> Body {
-    let mut looker = Looker { lines, body: Body::default(), inside_expect: 0 };
+pub(super) fn read_body(lines: &Lines, statements: &[Node<'_>]) -> Body {
+    let mut looker = BodyReader { lines, body: Body::default(), inside_expect: 0 };
     for statement in statements {
         looker.visit(statement);
     }
@@ -61,18 +61,18 @@ pub(super) fn look(lines: &Lines, statements: &[Node<'_>]) -> Body {
     looker.body
 }
 
-struct Looker<'a> {
+struct BodyReader<'a> {
     lines: &'a Lines,
     body: Body,
     inside_expect: u32,
 }
 
-impl Looker<'_> {
+impl BodyReader<'_> {
     fn line(&self, node: &Node<'_>) -> u32 {
         self.lines.of(node.location().start())
     }
 
-    fn decides(&mut self, node: &Node<'_>, keyword: &'static str) {
+    fn add_branch(&mut self, node: &Node<'_>, keyword: &'static str) {
         let line = self.line(node);
         self.body.decisions.push((line, keyword));
     }
@@ -82,7 +82,7 @@ impl Looker<'_> {
     }
 
     /// `expect(x).to matcher`, `is_expected.not_to matcher`
-    fn demand(&mut self, call: &CallNode<'_>) -> bool {
+    fn add_expectation(&mut self, call: &CallNode<'_>) -> bool {
         let verb = name(call);
         if !matches!(verb.as_str(), "to" | "not_to" | "to_not") {
             return false;
@@ -105,8 +105,8 @@ impl Looker<'_> {
         self.body.expectations.push(Expectation {
             line: self.lines.of(call.location().start()),
             subject: match (subject, &block) {
-                (Some(subject), _) => evened(&text(subject)),
-                (None, Some(block)) => evened(
+                (Some(subject), _) => normalize_whitespace(&text(subject)),
+                (None, Some(block)) => normalize_whitespace(
                     &crate::syntax::statements(block.body())
                         .iter()
                         .map(text)
@@ -119,11 +119,18 @@ impl Looker<'_> {
             is_literal: subject.is_some_and(is_literal),
             negated: verb != "to",
             matcher: matcher_call.as_ref().map(root_name).unwrap_or_default(),
-            wanted: wanted.iter().map(|one| evened(&text(one))).collect::<Vec<_>>().join(", "),
+            wanted: wanted
+                .iter()
+                .map(|one| normalize_whitespace(&text(one)))
+                .collect::<Vec<_>>()
+                .join(", "),
             wants_literal: wanted.first().is_some_and(is_literal),
             call: subject.and_then(|subject| {
                 let subject = unwrapped(subject)?;
-                Some((subject.receiver().map(|receiver| evened(&text(&receiver))), name(&subject)))
+                Some((
+                    subject.receiver().map(|receiver| normalize_whitespace(&text(&receiver))),
+                    name(&subject),
+                ))
             }),
         });
         true
@@ -178,20 +185,24 @@ const ITERATIONS: &[&str] = &[
     "reject",
 ];
 
-impl<'pr> Visit<'pr> for Looker<'_> {
+impl<'pr> Visit<'pr> for BodyReader<'_> {
     fn visit_call_node(&mut self, node: &CallNode<'pr>) {
         let word = name(node);
         let line = self.lines.of(node.location().start());
-        let is_demand = self.demand(node);
+        let is_demand = self.add_expectation(node);
         let bare = node.receiver().is_none();
         if bare && word == "expect" && self.inside_expect == 0 {
             self.body.bare_expects.push(line);
         }
         if matches!(word.as_str(), "should" | "should_not") && !bare {
-            let subject =
-                node.receiver().map(|receiver| evened(&text(&receiver))).unwrap_or_default();
-            let matcher =
-                arguments(node).first().map(|first| evened(&text(first))).unwrap_or_default();
+            let subject = node
+                .receiver()
+                .map(|receiver| normalize_whitespace(&text(&receiver)))
+                .unwrap_or_default();
+            let matcher = arguments(node)
+                .first()
+                .map(|first| normalize_whitespace(&text(first)))
+                .unwrap_or_default();
             self.body.expectations.push(Expectation {
                 line,
                 subject,
@@ -206,8 +217,11 @@ impl<'pr> Visit<'pr> for Looker<'_> {
         }
         self.body.calls.push(Call {
             line,
-            receiver: node.receiver().map(|receiver| evened(&text(&receiver))),
-            arguments: arguments(node).iter().map(|argument| evened(&text(argument))).collect(),
+            receiver: node.receiver().map(|receiver| normalize_whitespace(&text(&receiver))),
+            arguments: arguments(node)
+                .iter()
+                .map(|argument| normalize_whitespace(&text(argument)))
+                .collect(),
             has_block: node.block().is_some(),
             name: word.clone(),
         });
@@ -227,44 +241,44 @@ impl<'pr> Visit<'pr> for Looker<'_> {
     }
 
     fn visit_if_node(&mut self, node: &ruby_prism::IfNode<'pr>) {
-        self.decides(&node.as_node(), "if");
+        self.add_branch(&node.as_node(), "if");
         ruby_prism::visit_if_node(self, node);
     }
 
     fn visit_unless_node(&mut self, node: &ruby_prism::UnlessNode<'pr>) {
-        self.decides(&node.as_node(), "unless");
+        self.add_branch(&node.as_node(), "unless");
         ruby_prism::visit_unless_node(self, node);
     }
 
     fn visit_case_node(&mut self, node: &ruby_prism::CaseNode<'pr>) {
-        self.decides(&node.as_node(), "case");
+        self.add_branch(&node.as_node(), "case");
         ruby_prism::visit_case_node(self, node);
     }
 
     fn visit_while_node(&mut self, node: &ruby_prism::WhileNode<'pr>) {
-        self.decides(&node.as_node(), "while");
+        self.add_branch(&node.as_node(), "while");
         ruby_prism::visit_while_node(self, node);
     }
 
     fn visit_until_node(&mut self, node: &ruby_prism::UntilNode<'pr>) {
-        self.decides(&node.as_node(), "until");
+        self.add_branch(&node.as_node(), "until");
         ruby_prism::visit_until_node(self, node);
     }
 
     fn visit_for_node(&mut self, node: &ruby_prism::ForNode<'pr>) {
-        self.decides(&node.as_node(), "for");
+        self.add_branch(&node.as_node(), "for");
         ruby_prism::visit_for_node(self, node);
     }
 
     fn visit_begin_node(&mut self, node: &ruby_prism::BeginNode<'pr>) {
         if node.rescue_clause().is_some() {
-            self.decides(&node.as_node(), "rescue");
+            self.add_branch(&node.as_node(), "rescue");
         }
         ruby_prism::visit_begin_node(self, node);
     }
 
     fn visit_rescue_modifier_node(&mut self, node: &ruby_prism::RescueModifierNode<'pr>) {
-        self.decides(&node.as_node(), "rescue");
+        self.add_branch(&node.as_node(), "rescue");
         ruby_prism::visit_rescue_modifier_node(self, node);
     }
 

@@ -7,7 +7,8 @@ use ruby_prism::{CallNode, Node};
 pub(crate) use body::{Body, Call, Expectation};
 
 use crate::syntax::{
-    Lines, arguments, block_statements, constant, evened, name, options, span, text, word,
+    Lines, arguments, block_statements, constant, name, normalize_whitespace, options, span, text,
+    word,
 };
 
 const GROUPS: &[&str] = &[
@@ -73,7 +74,7 @@ pub(crate) struct Group {
     /// `describe`, `context`, …
     pub(crate) word: String,
     /// Its words, if it has some.
-    pub(crate) words: Option<Words>,
+    pub(crate) words: Option<Description>,
     /// The constant it is about.
     pub(crate) constant: Option<String>,
     /// Tags, as `focus` or `type: :controller`.
@@ -89,7 +90,7 @@ pub(crate) struct Group {
 
 /// A description.
 #[derive(Debug, Clone)]
-pub(crate) struct Words {
+pub(crate) struct Description {
     pub(crate) text: String,
     /// What is between the quotes; none where something is filled in.
     pub(crate) span: Option<(usize, usize)>,
@@ -99,7 +100,7 @@ pub(crate) struct Words {
 #[derive(Debug)]
 pub(crate) struct Example {
     pub(crate) word: String,
-    pub(crate) words: Option<Words>,
+    pub(crate) words: Option<Description>,
     pub(crate) tags: Vec<String>,
     pub(crate) line: u32,
     pub(crate) word_span: (usize, usize),
@@ -160,7 +161,7 @@ impl Reader<'_> {
                 vec![Item::Example(self.example(&call))]
             }
             () if receiver.is_none() && LETS.contains(&word_text) => vec![Item::Let {
-                code: evened(&text(node)),
+                code: normalize_whitespace(&text(node)),
                 body: self.body(&block_statements(&call)),
             }],
             () if receiver.is_none()
@@ -171,7 +172,7 @@ impl Reader<'_> {
             }
             () if receiver.is_none() && HOOKS.contains(&word_text) => vec![Item::Hook {
                 word,
-                code: evened(&text(node)),
+                code: normalize_whitespace(&text(node)),
                 body: self.body(&block_statements(&call)),
             }],
             () if has_block && makes_examples(&call) => vec![Item::Loop {
@@ -211,7 +212,7 @@ impl Reader<'_> {
             has_block: call.block().is_some(),
             code: body
                 .iter()
-                .map(|statement| evened(&text(statement)))
+                .map(|statement| normalize_whitespace(&text(statement)))
                 .collect::<Vec<_>>()
                 .join("; "),
             body: self.body(&body),
@@ -219,9 +220,9 @@ impl Reader<'_> {
     }
 
     #[expect(clippy::unused_self, reason = "beside its siblings")]
-    fn words(&self, node: &Node<'_>) -> Option<Words> {
+    fn words(&self, node: &Node<'_>) -> Option<Description> {
         if let Some(string) = node.as_string_node() {
-            return Some(Words {
+            return Some(Description {
                 text: word(string.unescaped()),
                 span: Some(span(&string.content_loc())),
             });
@@ -229,11 +230,11 @@ impl Reader<'_> {
         let parts = node.as_interpolated_string_node()?;
         let first = parts.parts().iter().next()?;
         let start = first.as_string_node().map(|string| word(string.unescaped()));
-        Some(Words { text: start.unwrap_or_else(|| "…".to_owned()), span: None })
+        Some(Description { text: start.unwrap_or_else(|| "…".to_owned()), span: None })
     }
 
     fn body(&self, statements: &[Node<'_>]) -> Body {
-        body::look(self.lines, statements)
+        body::read_body(self.lines, statements)
     }
 }
 

@@ -4,7 +4,7 @@
 
 use super::Program::{self, Runner, Unknown};
 use super::runners::{direct, is_idle};
-use super::{Started, after_options, has_verb, of, program, verbs};
+use super::{StartedProgram, after_options, has_verb, of, program, verbs};
 
 /// Words of `setup.py` and `manage.py` that run no tests.
 const PLAIN_VERBS: [&str; 16] = [
@@ -26,11 +26,11 @@ const PLAIN_VERBS: [&str; 16] = [
     "createsuperuser",
 ];
 
-fn script(words: &[&str]) -> Vec<Started> {
-    Started::one(Unknown, words.iter().copied())
+fn script(words: &[&str]) -> Vec<StartedProgram> {
+    StartedProgram::one(Unknown, words.iter().copied())
 }
 
-pub(super) fn of_python(words: &[&str], depth: usize) -> Vec<Started> {
+pub(super) fn of_python(words: &[&str], depth: usize) -> Vec<StartedProgram> {
     let mut rest = words;
     while let Some((word, more)) = rest.split_first() {
         match *word {
@@ -76,7 +76,7 @@ const PLAIN_MODULES: [&str; 14] = [
     "zipfile",
 ];
 
-fn of_python_module(words: &[&str], depth: usize) -> Vec<Started> {
+fn of_python_module(words: &[&str], depth: usize) -> Vec<StartedProgram> {
     match words.split_first() {
         None => Vec::new(),
         Some((module, _)) if PLAIN_MODULES.contains(module) => Vec::new(),
@@ -90,7 +90,7 @@ fn of_python_module(words: &[&str], depth: usize) -> Vec<Started> {
     }
 }
 
-pub(super) fn of_ruby(words: &[&str], depth: usize) -> Vec<Started> {
+pub(super) fn of_ruby(words: &[&str], depth: usize) -> Vec<StartedProgram> {
     let rest = words.get(1..).unwrap_or_default();
     if let Some(place) = rest.iter().position(|word| *word == "-S") {
         return of(&rest[place + 1..], depth);
@@ -98,7 +98,7 @@ pub(super) fn of_ruby(words: &[&str], depth: usize) -> Vec<Started> {
     if rest.contains(&"-c") || rest.contains(&"-v") || rest.iter().any(|word| is_idle(word)) {
         return Vec::new();
     }
-    let minitest = || Started::one(Runner("minitest"), words.iter().copied());
+    let minitest = || StartedProgram::one(Runner("minitest"), words.iter().copied());
     let is_test = |word: &&str| word.ends_with("_test.rb") || word.contains("/test_");
     if rest.contains(&"-e") {
         let names_test = rest.iter().any(|word| word.contains("_test.rb"));
@@ -112,7 +112,7 @@ pub(super) fn of_ruby(words: &[&str], depth: usize) -> Vec<Started> {
     }
 }
 
-pub(super) fn of_node(words: &[&str], depth: usize) -> Vec<Started> {
+pub(super) fn of_node(words: &[&str], depth: usize) -> Vec<StartedProgram> {
     let rest = words.get(1..).unwrap_or_default();
     let with_value = ["-r", "--require", "--import", "--loader", "-C", "--test-reporter"];
     let path = after_options(rest, &with_value);
@@ -121,7 +121,7 @@ pub(super) fn of_node(words: &[&str], depth: usize) -> Vec<Started> {
         return Vec::new();
     }
     if own.contains(&"--test") {
-        return Started::one(Runner("node --test"), words.iter().copied());
+        return StartedProgram::one(Runner("node --test"), words.iter().copied());
     }
     match path.first() {
         Some(file) if file.contains("node_modules") || file.contains("/bin/") => {
@@ -137,7 +137,7 @@ pub(super) fn of_node(words: &[&str], depth: usize) -> Vec<Started> {
     }
 }
 
-pub(super) fn of_perl(words: &[&str]) -> Vec<Started> {
+pub(super) fn of_perl(words: &[&str]) -> Vec<StartedProgram> {
     let rest = words.get(1..).unwrap_or_default();
     let own = rest.iter().take_while(|word| word.starts_with('-'));
     let is_code = own.clone().any(|word| ["-c", "-v", "-V", "--version"].contains(word))
@@ -148,7 +148,7 @@ pub(super) fn of_perl(words: &[&str]) -> Vec<Started> {
     }
 }
 
-pub(super) fn of_php(words: &[&str], depth: usize) -> Vec<Started> {
+pub(super) fn of_php(words: &[&str], depth: usize) -> Vec<StartedProgram> {
     let path = after_options(words.get(1..).unwrap_or_default(), &["-d", "-c"]);
     let own = words.get(1..words.len() - path.len()).unwrap_or_default();
     if path.is_empty() || own.iter().any(|word| is_idle(word) || ["-l", "-r", "-v"].contains(word))
@@ -160,7 +160,7 @@ pub(super) fn of_php(words: &[&str], depth: usize) -> Vec<Started> {
     if started.is_empty() && !idle { script(words) } else { started }
 }
 
-pub(super) fn of_cargo(all: &[&str]) -> Vec<Started> {
+pub(super) fn of_cargo(all: &[&str]) -> Vec<StartedProgram> {
     let words = match all.get(1..).unwrap_or_default() {
         [first, rest @ ..] if first.starts_with('+') => rest,
         words => words,
@@ -185,7 +185,7 @@ pub(super) fn of_cargo(all: &[&str]) -> Vec<Started> {
         "watch" | "make" | "xtask" | "mutants" | "leptos" => Some(Unknown),
         _ => None,
     };
-    program.map(|program| Started::one(program, all.iter().copied())).unwrap_or_default()
+    program.map(|program| StartedProgram::one(program, all.iter().copied())).unwrap_or_default()
 }
 
 /// The words by which Cargo's subcommands start nextest.

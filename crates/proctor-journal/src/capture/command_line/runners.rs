@@ -1,6 +1,6 @@
 //! Test runners by their own names: what makes them run tests, and what keeps them from it.
 
-use super::{Program, Started, has_verb, verbs};
+use super::{Program, StartedProgram, has_verb, verbs};
 
 /// A runner.
 struct Runner {
@@ -195,7 +195,7 @@ pub(super) fn is_idle(word: &str) -> bool {
 }
 
 /// What a program does by its own name: a runner, a plain program, a build tool, or something that is not known.
-pub(super) fn direct(name: &str, path: &str, arguments: &[&str]) -> Vec<Started> {
+pub(super) fn direct(name: &str, path: &str, arguments: &[&str]) -> Vec<StartedProgram> {
     let own: Vec<&str> = arguments.iter().copied().take_while(|word| *word != "--").collect();
     let whole = || std::iter::once(path).chain(arguments.iter().copied());
     if PLAIN.contains(&name) || own.iter().any(|word| is_idle(word)) {
@@ -213,7 +213,7 @@ pub(super) fn direct(name: &str, path: &str, arguments: &[&str]) -> Vec<Started>
         "composer" if has_verb(&own, &COMPOSER_VERBS) => None,
         _ => Some(Program::Unknown),
     };
-    started.map(|program| Started::one(program, whole())).unwrap_or_default()
+    started.map(|program| StartedProgram::one(program, whole())).unwrap_or_default()
 }
 
 impl Runner {

@@ -5,8 +5,8 @@
 
 use super::lexer::{Token, tokens};
 
-/// How deep commands may stand in commands.
-const DEEPEST: usize = 8;
+/// How deep commands may be nested.
+const MAX_NESTING: usize = 8;
 
 /// One command that a line starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,7 +57,7 @@ fn sign(word: &str) -> Option<bool> {
 
 /// Every command that the line would start, in order. A substitution counts as commands of its own.
 pub(super) fn commands(line: &str, options: ShellOptions) -> Vec<Command> {
-    parse(line, options, DEEPEST)
+    parse(line, options, MAX_NESTING)
 }
 
 fn parse(line: &str, options: ShellOptions, depth: usize) -> Vec<Command> {
@@ -77,7 +77,7 @@ fn parse(line: &str, options: ShellOptions, depth: usize) -> Vec<Command> {
     found
 }
 
-/// The exit code no longer speaks for these.
+/// Marks commands whose result the exit code does not include.
 fn hide(commands: &mut [Command]) {
     for command in commands {
         command.sets_exit = false;

@@ -56,10 +56,10 @@ pub(super) fn proctor(text: &str) -> Option<Tally> {
     })
 }
 
-/// Go prints no numbers. With `-v` every test is told; without, a package that passed counts as
-/// one and failed tests are told. A package that failed without a failed test counts as one.
+/// Go prints no numbers. With `-v` every test is listed; without, a package that passed counts as
+/// one and failed tests are listed. A package that failed without a failed test counts as one.
 pub(super) fn go(text: &str) -> Option<Tally> {
-    let told =
+    let listed =
         |word: &str| GO_TEST.captures_iter(text).filter(|found| &found[1] == word).count() as u64;
     let packages = GO_OK.find_iter(text).count() as u64;
     let failures: Vec<_> = GO_FAIL.captures_iter(text).collect();
@@ -68,13 +68,13 @@ pub(super) fn go(text: &str) -> Option<Tally> {
     }
     let unloadable = failures.iter().filter(|found| found[2].contains("failed]")).count() as u64;
     let ran_and_failed = failures.len() as u64 - unloadable;
-    let (passed, failed) = (told("PASS"), told("FAIL"));
+    let (passed, failed) = (listed("PASS"), listed("FAIL"));
     let verbose = text.contains("=== RUN");
     Some(Tally {
         passed: if verbose { passed } else { packages },
         failed: if failed == 0 { ran_and_failed } else { failed },
         errors: 0,
-        skipped: told("SKIP"),
+        skipped: listed("SKIP"),
         unloadable,
     })
 }

@@ -110,7 +110,7 @@ impl Stored for EventIndex {
         let types: Vec<String> = Vec::restore(input)?;
         let ids: Vec<ExampleId> = Vec::restore(input)?;
         let count = usize::restore(input)?;
-        if count > input.0.len() / EventRow::FEWEST_BYTES {
+        if count > input.0.len() / EventRow::MIN_ROW_BYTES {
             return None;
         }
         let mut rows = Vec::with_capacity(count);
@@ -140,7 +140,7 @@ impl EventRow {
     };
 
     /// How many bytes a stored row has at least: one for each number.
-    const FEWEST_BYTES: usize = 5;
+    const MIN_ROW_BYTES: usize = 5;
 
     /// Where the line ends, without its line end.
     pub(super) fn end(&self) -> Option<u64> {

@@ -228,7 +228,7 @@ impl<T: Stored> Stored for Vec<T> {
         if count > input.0.len() {
             return None;
         }
-        let mut items = Self::with_capacity(count.min(ROOM_AT_ONCE));
+        let mut items = Self::with_capacity(count.min(MAX_RESERVED_ITEMS));
         for _ in 0..count {
             items.push(T::restore(input)?);
         }
@@ -238,7 +238,7 @@ impl<T: Stored> Stored for Vec<T> {
 }
 
 /// For how many items of a list room is made before the first is restored.
-const ROOM_AT_ONCE: usize = 1024;
+const MAX_RESERVED_ITEMS: usize = 1024;
 
 impl<A: Stored, B: Stored> Stored for (A, B) {
     fn store(&self, out: &mut Vec<u8>) {

@@ -11,7 +11,7 @@
 //! * The index belongs to the owner of the recording or to the user who reads it, and nobody else may write it.
 //!
 //! An index is written by the first reader that has read a large recording in one pass while it did not change and whose writer is gone. The last
-//! change must be [`QUIET`] old when that reader opens the file: times of files are coarse, and two changes within one tick look like one.
+//! change must be [`MIN_AGE`] old when that reader opens the file: times of files are coarse, and two changes within one tick look like one.
 //! A reader writes an index only after restoring the same contents from it. Not being able to write one is no error.
 //!
 //! The checksum finds damage, not forgery: whoever may write the index can compute it. So an index is believed as far as its recording is: who may
@@ -39,9 +39,9 @@ use crate::file_state::FileState;
 use crate::store::RunFolder;
 
 /// Shorter recordings are read as fast as an index.
-const SMALLEST: u64 = 1 << 20;
+const MIN_INDEXED_BYTES: u64 = 1 << 20;
 /// How old the last change of a recording must be.
-const QUIET: Duration = Duration::from_secs(2);
+const MIN_AGE: Duration = Duration::from_secs(2);
 
 const MAGIC: [u8; 8] = *b"PROCTIDX";
 const CHECKSUM: usize = 32;
@@ -115,7 +115,7 @@ pub(crate) struct IndexRules {
 
 impl Default for IndexRules {
     fn default() -> Self {
-        Self { smallest: SMALLEST, quiet: QUIET }
+        Self { smallest: MIN_INDEXED_BYTES, quiet: MIN_AGE }
     }
 }
 

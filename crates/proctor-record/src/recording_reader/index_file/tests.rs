@@ -12,13 +12,13 @@ const ALWAYS: IndexRules = IndexRules { smallest: 0, quiet: Duration::ZERO };
 const NEVER: IndexRules = IndexRules { smallest: u64::MAX, quiet: Duration::ZERO };
 
 /// A run whose process is gone.
-struct Run {
+struct DeadRun {
     _project: tempfile::TempDir,
     recording: PathBuf,
     index: PathBuf,
 }
 
-impl Run {
+impl DeadRun {
     fn new(text: &[u8]) -> Self {
         let project = tempfile::tempdir().unwrap();
         let time = "2026-01-22T10:30:00Z".parse().unwrap();
@@ -215,7 +215,7 @@ fn with_checksum(mut body: Vec<u8>) -> Vec<u8> {
     body
 }
 
-fn apply(run: &Run, change: &Change) {
+fn apply(run: &DeadRun, change: &Change) {
     let (recording, index) = (&run.recording, &run.index);
     let read = |path: &Path| std::fs::read(path).unwrap();
     let write = |path: &Path, bytes: Vec<u8>| std::fs::write(path, bytes).unwrap();
@@ -228,7 +228,7 @@ fn apply(run: &Run, change: &Change) {
         }
         Change::AppendToIndex(more) => write(index, [read(index), more.clone()].concat()),
         Change::ForeignIndex => {
-            let other = Run::indexed(&read(recording));
+            let other = DeadRun::indexed(&read(recording));
             write(index, read(&other.index));
         }
         Change::OtherFormat => {
@@ -277,7 +277,7 @@ proptest! {
     fn an_index_answers_as_its_recording_does(text in recording()) {
         // The index of a tiny recording may be longer than the recording and is then not written.
         let padding = format!("{}\n", " ".repeat(1 << 14));
-        let run = Run::indexed(&[padding.as_bytes(), &text].concat());
+        let run = DeadRun::indexed(&[padding.as_bytes(), &text].concat());
         let reader = run.read(ALWAYS);
         prop_assert_eq!(reader.index_state, IndexState::Used);
         prop_assert_eq!(answers(&reader), answers(&run.read(NEVER)));
@@ -286,7 +286,7 @@ proptest! {
     /// What an outline says of where an attempt stands leads to the whole attempt, as one pass over the recording has it.
     #[test]
     fn an_attempt_is_found_by_the_places_of_its_events(text in recording()) {
-        let run = Run::new(&text);
+        let run = DeadRun::new(&text);
         let reader = run.read(NEVER);
         for example in reader.run().examples.iter().filter(|example| example.id.is_some()) {
             let id = example.id.as_ref().unwrap().as_str();
@@ -311,7 +311,7 @@ proptest! {
     #[test]
     fn no_damage_and_no_change_gives_a_wrong_answer(text in recording(), change in change()) {
         let padding = format!("{}\n", " ".repeat(1 << 14));
-        let run = Run::indexed(&[padding.as_bytes(), &text].concat());
+        let run = DeadRun::indexed(&[padding.as_bytes(), &text].concat());
         apply(&run, &change);
         let reader = run.read(ALWAYS);
         prop_assert_ne!(reader.index_state, IndexState::Used);
@@ -333,7 +333,7 @@ proptest! {
         ]), 0..4),
     ) {
         let padding = format!("{}\n", " ".repeat(1 << 14));
-        let run = Run::indexed(&[padding.as_bytes(), &text].concat());
+        let run = DeadRun::indexed(&[padding.as_bytes(), &text].concat());
         let mut reader = run.read(ALWAYS);
         prop_assert_eq!(reader.index_state, IndexState::Used);
         for tail in more {
@@ -353,7 +353,7 @@ proptest! {
         text in recording(),
         flips in prop::collection::vec((any::<prop::sample::Index>(), 1_u8..), 1..4),
     ) {
-        let run = Run::new(&text);
+        let run = DeadRun::new(&text);
         let reader = run.read(NEVER);
         let mut stored = Vec::new();
         reader.follower.position().store(&mut stored);
@@ -401,7 +401,7 @@ fn an_outline_comes_from_an_index_only_where_it_is_that_of_one_whole_run() {
         (&[without_id, a, end, ""], false),
     ];
     for (lines, expected) in cases {
-        let run = Run::indexed(&one_run(lines));
+        let run = DeadRun::indexed(&one_run(lines));
         let found = RecordingReader::indexed_outline(&run.recording, ALWAYS).unwrap();
         assert_eq!(found.is_some(), expected, "{lines:?}");
         // Too short to have an index by the usual rules.
@@ -425,7 +425,7 @@ fn large_recording() -> Vec<u8> {
 
 #[test]
 fn small_recent_and_growing_recordings_have_no_index() {
-    let run = Run::new(&large_recording());
+    let run = DeadRun::new(&large_recording());
     run.read(IndexRules { smallest: 1 << 20, quiet: Duration::ZERO });
     run.read(IndexRules { smallest: 0, quiet: Duration::from_hours(1) });
     let mut reader = RecordingReader::with_index_rules(&run.recording, ALWAYS);
@@ -438,7 +438,7 @@ fn small_recent_and_growing_recordings_have_no_index() {
 
 #[test]
 fn a_recording_whose_writer_lives_has_no_index() {
-    let run = Run::new(&large_recording());
+    let run = DeadRun::new(&large_recording());
     let recorder = crate::JsonlRecorder::append(&run.recording).unwrap();
     run.read(ALWAYS);
     assert!(!run.index.exists());
@@ -462,8 +462,8 @@ fn a_file_that_is_in_no_folder_of_a_run_has_no_index() {
 fn an_outline_is_indexed_when_it_is_first_read() {
     let a = r#"{"v":1,"seq":1,"run_id":"a","event_type":"SuiteStarted","example_count":1}"#;
     let end = r#"{"v":1,"seq":2,"run_id":"a","event_type":"SuiteFinished","example_count":1,"failure_count":0}"#;
-    let outline = |run: &Run, rules| RecordingReader::indexed_outline(&run.recording, rules);
-    let run = Run::new(&one_run(&[a, end, ""]));
+    let outline = |run: &DeadRun, rules| RecordingReader::indexed_outline(&run.recording, rules);
+    let run = DeadRun::new(&one_run(&[a, end, ""]));
     for rules in [NEVER, IndexRules { smallest: 0, quiet: Duration::from_hours(1) }] {
         assert!(outline(&run, rules).unwrap().is_none() && !run.index.exists());
     }
@@ -476,21 +476,21 @@ fn an_outline_is_indexed_when_it_is_first_read() {
     assert_eq!(outline(&run, ALWAYS).unwrap(), first);
 }
 
-const LIE: &str = "WorkerLie";
+const FORGED_EVENT: &str = "WorkerLie";
 
 /// How many events of a type a reader finds that the recording does not have.
-fn lies(reader: &RecordingReader) -> usize {
-    let types = vec![LIE.to_owned()];
+fn forged_events(reader: &RecordingReader) -> usize {
+    let types = vec![FORGED_EVENT.to_owned()];
     events(reader, &EventFilter { examples: Vec::new(), types }).len()
 }
 
 /// A run whose index names another type of events than its recording, with a checksum that fits.
-fn forged_run(text: &[u8]) -> Run {
-    let run = Run::indexed(text);
+fn forged_run(text: &[u8]) -> DeadRun {
+    let run = DeadRun::indexed(text);
     let mut forged = std::fs::read(&run.index).unwrap();
     forged.truncate(forged.len() - CHECKSUM);
     let place = memchr::memmem::find(&forged, b"WorkerLog").unwrap();
-    forged[place..place + LIE.len()].copy_from_slice(LIE.as_bytes());
+    forged[place..place + FORGED_EVENT.len()].copy_from_slice(FORGED_EVENT.as_bytes());
     std::fs::write(&run.index, with_checksum(forged)).unwrap();
     run
 }
@@ -499,12 +499,12 @@ fn forged_run(text: &[u8]) -> Run {
 #[test]
 fn an_index_that_others_may_have_forged_is_not_used() {
     let run = forged_run(&large_recording());
-    assert_eq!(lies(&run.read(ALWAYS)), 199, "the forgery works");
+    assert_eq!(forged_events(&run.read(ALWAYS)), 199, "the forgery works");
     let forged = std::fs::read(&run.index).unwrap();
     for mode in [0o620, 0o602, 0o666] {
         std::fs::write(&run.index, &forged).unwrap();
         std::fs::set_permissions(&run.index, std::fs::Permissions::from_mode(mode)).unwrap();
-        assert_eq!(lies(&run.read(ALWAYS)), 0, "{mode:o}");
+        assert_eq!(forged_events(&run.read(ALWAYS)), 0, "{mode:o}");
         assert_eq!(run.read(ALWAYS).index_state, IndexState::Used, "it was written again");
     }
     let metadata = std::fs::metadata(&run.index).unwrap();
@@ -520,7 +520,7 @@ fn a_validation_uses_no_index() {
     let run = forged_run(&text);
     let mut reader = RecordingReader::new(&run.recording);
     read_all(&mut reader);
-    assert!(lies(&reader) > 0, "other readers would use this index");
+    assert!(forged_events(&reader) > 0, "other readers would use this index");
     let beside_forgery = format!("{:?}", crate::validate_file(&run.recording).unwrap());
     std::fs::remove_file(&run.index).unwrap();
     let alone = format!("{:?}", crate::validate_file(&run.recording).unwrap());
@@ -531,7 +531,7 @@ fn a_validation_uses_no_index() {
 #[test]
 fn an_index_is_as_private_as_its_recording() {
     for (mode, expected) in [(0o600, 0o600), (0o640, 0o640), (0o644, 0o644), (0o664, 0o644)] {
-        let run = Run::new(&large_recording());
+        let run = DeadRun::new(&large_recording());
         let permissions = std::fs::Permissions::from_mode(mode);
         std::fs::set_permissions(&run.recording, permissions).unwrap();
         run.read(ALWAYS);
@@ -544,12 +544,12 @@ fn an_index_is_as_private_as_its_recording() {
 /// A folder that cannot be written to, a link, a pipe: the recording is read, and nothing is written through them.
 #[test]
 fn what_stands_in_the_place_of_an_index_does_no_harm() {
-    let read = |run: &Run| {
+    let read = |run: &DeadRun| {
         let reader = run.read(ALWAYS);
         assert_ne!(reader.index_state, IndexState::Used);
         assert_eq!(reader.event_count(), 199);
     };
-    let run = Run::indexed(&large_recording());
+    let run = DeadRun::indexed(&large_recording());
     let elsewhere = run.index.with_file_name("elsewhere");
     std::fs::rename(&run.index, &elsewhere).unwrap();
     std::os::unix::fs::symlink(&elsewhere, &run.index).unwrap();
@@ -569,7 +569,7 @@ fn what_stands_in_the_place_of_an_index_does_no_harm() {
 /// An index must never be larger than what it saves reading.
 #[test]
 fn an_index_is_smaller_than_its_recording() {
-    let run = Run::indexed(&large_recording());
+    let run = DeadRun::indexed(&large_recording());
     let size = |path: &Path| std::fs::metadata(path).unwrap().len();
     assert!(size(&run.index) * 10 < size(&run.recording));
 }

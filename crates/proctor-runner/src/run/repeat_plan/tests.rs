@@ -222,7 +222,7 @@ proptest! {
         let evidence = planner.evidence();
         for (place, sampled) in planner.examples.iter().enumerate() {
             let question = sampled.rate_question(limit);
-            let can_go_on = made[place] < limit && !sampled.is_silent();
+            let can_go_on = made[place] < limit && !sampled.is_uninformative();
             prop_assert!(!can_go_on || question != Some(RateQuestion::Open));
             prop_assert!(!can_go_on || sampled.pairs_left() == 0 || !planner.may_be_worse(place, &evidence));
             let share = sampled.outcomes().filter(|passed| *passed).count() as u64;

@@ -136,7 +136,7 @@ fn open(suite: &DialogueSuite, environment: &SuiteEnvironment) -> Result<OpenedS
     })
 }
 
-/// Reads files; owns the ids, so that duplicates are told apart over all of them.
+/// Reads files; owns the ids, so that duplicates are distinguished across files.
 struct Reading<'a> {
     root: &'a Path,
     ids: StableIds,

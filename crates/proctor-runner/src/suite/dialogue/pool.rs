@@ -1,6 +1,6 @@
 //! Conducts the conversations of a suite in this process; there may be thousands at once.
 //!
-//! What a conversation says is collected and handed to the run whenever somebody has to be waited for, and at its end. The loop
+//! What a conversation says is collected and passed to the run whenever the conversation waits for another party, and at its end. The loop
 //! of a slot is in `worker_link`.
 
 use std::collections::HashMap;
@@ -28,7 +28,7 @@ use crate::worker_link::{BoxFuture, ReportSender};
 pub(super) struct ConversationPool {
     registry: PartyRegistry,
     examples: HashMap<String, Arc<Example>>,
-    /// Whether the run has been told that its budget is spent.
+    /// Whether the spent budget has been reported to the run.
     spent_reported: AtomicBool,
     /// Whether a task reports what agents print.
     output_reported: AtomicBool,

@@ -48,7 +48,7 @@ fn write_all(cache: &Path, folder: &Path) -> io::Result<()> {
         }
     }
     if is_complete(folder) {
-        // Somebody else was faster, and may be running it by now.
+        // Another process unpacked it first and may be using it.
         return Ok(());
     }
     if folder.exists() {

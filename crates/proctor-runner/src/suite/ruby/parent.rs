@@ -32,17 +32,17 @@ use crate::worker_link::reports::ExitFacts;
 use crate::worker_link::{BoxFuture, HostRequests};
 
 /// How long a fork and its connection may take, on a busy machine with a large parent.
-const FORK_WITHIN: Duration = Duration::from_secs(30);
+const FORK_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long the project's `before_fork` hooks may take.
-const HOOKS_WITHIN: Duration = Duration::from_secs(20);
+const HOOKS_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long the parent may take to run the project's own endings.
-const END_WITHIN: Duration = Duration::from_secs(10);
+const END_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Every example marks both streams; they are read now and then instead of at every mark, to be woken less
 /// often.
-const SETTLE: Duration = Duration::from_millis(20);
+const OUTPUT_SETTLE: Duration = Duration::from_millis(20);
 /// The same for messages; a worker has at least so much work waiting when it talks that fast.
-const TALK_SETTLE: Duration = Duration::from_millis(1);
+const MESSAGE_SETTLE: Duration = Duration::from_millis(1);
 
 /// A slot and how many workers it has had.
 pub(super) type WorkerId = (u32, u32);
@@ -83,12 +83,12 @@ impl Registry {
 
     fn exited(&self, worker: WorkerId, exit: ExitFacts) {
         let sender = self.lock().remove(&worker).and_then(|expected| expected.exit);
-        // Nobody may be waiting any more.
+        // The receiver may already be dropped; ignore.
         let _ = sender.map(|sender| sender.send(exit));
     }
 
     /// A parent has ended, and its guard has ended everything below it. The next one may have workers already.
-    fn all_gone(&self, parent: Option<u32>, message: &str) {
+    fn end_workers_of(&self, parent: Option<u32>, message: &str) {
         let gone: BTreeMap<WorkerId, Expected> =
             self.lock().extract_if(|_, expected| expected.parent == parent).collect();
         for expected in gone.into_values() {
@@ -216,7 +216,7 @@ impl ForkingParent {
         self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks for the first workers. Those that the parent refuses, or that nobody comes for, cost nothing.
+    /// Requests the first workers ahead of time. Forks that fail or are never used cost nothing.
     fn fork_ahead(self: &Arc<Self>, parent: &Parent, workers: u32) {
         let first = self.environment.first_slot;
         for slot in first..first + workers {
@@ -251,7 +251,7 @@ impl ForkingParent {
             return Ok(launched);
         }
         let parent = self.parent().await?;
-        self.fork_from(&parent, worker, Some(FORK_WITHIN)).await
+        self.fork_from(&parent, worker, Some(FORK_TIMEOUT)).await
     }
 
     async fn fork_from(
@@ -273,7 +273,7 @@ impl ForkingParent {
             "env": env,
             "streams": pipes.paths(),
             "ahead": within.is_none(),
-            "hooks_within_ms": u64::try_from(HOOKS_WITHIN.as_millis()).unwrap_or(u64::MAX),
+            "hooks_within_ms": u64::try_from(HOOKS_TIMEOUT.as_millis()).unwrap_or(u64::MAX),
         });
         let reply = parent.channel.request("fork", &request, within).await;
         let reply = reply.inspect_err(|_| {
@@ -282,7 +282,7 @@ impl ForkingParent {
         let pid = reply.body.value()["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok());
         let host_requests = self.host.as_ref().map(HostRequests::new);
         let connecting = connect(&mut arriving, host_requests.as_ref());
-        let connected = tokio::time::timeout(FORK_WITHIN, connecting).await;
+        let connected = tokio::time::timeout(FORK_TIMEOUT, connecting).await;
         let Ok(Some(channel)) = connected else {
             if let Some(pid) = pid {
                 kill_tree(pid);
@@ -320,7 +320,7 @@ impl ForkingParent {
         let Some(parent) = self.parent.lock().await.take() else { return SuiteEnd::default() };
         let asked = Instant::now();
         let stopped =
-            if now { parent.process.kill().await } else { parent.process.stop(END_WITHIN).await };
+            if now { parent.process.kill().await } else { parent.process.stop(END_TIMEOUT).await };
         let output = |stream: &OutputStream| {
             stream.tail(200).iter().map(|line| line.text.to_string()).collect::<Vec<_>>()
         };
@@ -368,9 +368,9 @@ fn refused_at_exit(status: ExitStatus, took: Duration) -> OutsideError {
         ExitStatus::Code(code) => {
             format!("an at_exit block of the project ended the process with exit status {code}")
         }
-        _ if took >= END_WITHIN => format!(
+        _ if took >= END_TIMEOUT => format!(
             "an at_exit block of the project did not end within {} s and was ended",
-            END_WITHIN.as_secs()
+            END_TIMEOUT.as_secs()
         ),
         status => format!(
             "the process of the project ended with {status}: an at_exit block may have done it"
@@ -393,7 +393,7 @@ async fn route(mut listener: Listener, registry: Arc<Registry>) {
 fn output() -> OutputStream {
     // A test that prints faster than we record has to wait, rather than lose lines.
     let config =
-        OutputConfig { overflow: Overflow::Wait, settle: SETTLE, ..OutputConfig::default() };
+        OutputConfig { overflow: Overflow::Wait, settle: OUTPUT_SETTLE, ..OutputConfig::default() };
     OutputStream::new(config, proctor_process::DiagnosticSink::default())
 }
 
@@ -402,7 +402,7 @@ async fn connect(
     arriving: &mut mpsc::UnboundedReceiver<Connection>,
     host_requests: Option<&HostRequests>,
 ) -> Option<Channel> {
-    let config = ChannelConfig { settle: TALK_SETTLE, ..ChannelConfig::default() };
+    let config = ChannelConfig { settle: MESSAGE_SETTLE, ..ChannelConfig::default() };
     let connection = arriving.recv().await?;
     let channel = connection.into_channel(HostRequests::config(host_requests, config)).ok()?;
     if let Some(requests) = host_requests {
@@ -429,13 +429,13 @@ async fn watch_parent(
         registry.handle_notification(&notification);
     }
     let report = process.wait().await;
-    registry.all_gone(
+    registry.end_workers_of(
         process.pid(),
         &format!("the process that preloads the suite ended with {}", report.status),
     );
 }
 
-/// Kills a forked worker: its process group, and whoever has left the group.
+/// Kills a forked worker: its process group, and descendants that have left the group.
 fn kill_tree(pid: u32) {
     for victim in descendants(pid) {
         signal(victim, false);
@@ -448,7 +448,7 @@ fn signal(pid: u32, group: bool) {
     let Some(pid) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) else {
         return;
     };
-    // Whoever is gone already needs no signal.
+    // Processes that have ended need no signal.
     let _ = if group {
         rustix::process::kill_process_group(pid, rustix::process::Signal::KILL)
     } else {
@@ -456,7 +456,7 @@ fn signal(pid: u32, group: bool) {
     };
 }
 
-/// Everybody below a process, by asking the kernel for children, level by level.
+/// All descendants of a process, read from the kernel level by level.
 fn descendants(pid: u32) -> Vec<u32> {
     let mut found = Vec::new();
     let mut open = vec![pid];

@@ -6,7 +6,7 @@ use crate::error::ToolError;
 use crate::limits::GivenLimits;
 use crate::orchestrator::{Backend, Hat, Plan, Topology};
 
-/// Keys that would choose a model or a prompt behind our back.
+/// Keys that would override the model or the prompt of the harness.
 const DROPPED: &[&str] = &["agent", "agent_priority", "prompt_file", "RObot"];
 /// Limits of the first version of the format; they are resolved into `event_loop`.
 const FLAT_LIMITS: &[&str] = &["max_iterations", "max_runtime"];
@@ -137,7 +137,7 @@ fn overlay(document: &mut Value, over: Value) {
     }
 }
 
-/// Adds what the harness insists on: backend, limits, hooks, hats that can be told apart.
+/// Adds what the harness requires: backend, limits, hooks, distinguishable hats.
 pub(crate) fn wired(
     mut document: Value,
     plan: &Plan<'_>,

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use super::folder::{self, RunFolder, Start};
 use super::{Request, environment};
-use crate::beneath::Root;
 use crate::cassette::Cassette;
 use crate::config::Config;
+use crate::contained_path::Root;
 use crate::disk;
 use crate::error::{ErrorKind, ToolError};
 use crate::limits::RunLimits;
@@ -16,7 +16,7 @@ use crate::mock::script::{self, MockResponse, Script};
 use crate::orchestrator::backend::MODEL_PROGRAMS;
 use crate::orchestrator::generic::MOCK_NAME;
 use crate::orchestrator::{Adapter, Backend, Plan, Topology};
-use crate::registry::{self, Held, Place};
+use crate::registry::{self, Place, WorkspaceLock};
 use crate::tools::mock_backend;
 
 /// A run that is ready to be executed. Holds the workspace until it is dropped.
@@ -28,13 +28,13 @@ pub(crate) struct Begun {
     pub(crate) argv: Vec<OsString>,
     pub(crate) env: Vec<(OsString, OsString)>,
     pub(crate) limits: RunLimits,
-    _held: Held,
+    _held: WorkspaceLock,
 }
 
 pub(crate) fn begin(config: &Config, request: &Request) -> Result<Begun, ToolError> {
     let params = &request.params;
     let place = registry::find(config, &params.workspace_id)?;
-    let held = place.hold_for_run()?;
+    let held = place.lock_for_run()?;
     let _ = std::fs::remove_file(place.file("cancel"));
     let root = place.root()?;
     let adapter = place.record.orchestrator.adapter();

@@ -9,16 +9,16 @@ use serde_json::json;
 use super::execute::{Ended, EndedBy};
 use super::folder::{self, RunFolder, Start};
 use super::{MockUse, RunResult};
-use crate::beneath::RelPath;
 use crate::cassette::Drift;
 use crate::config::Config;
+use crate::contained_path::RelPath;
 use crate::disk;
 use crate::error::{ErrorKind, ToolError};
 use crate::mock::call;
 use crate::mock::launch::Isolation;
 use crate::mock::log;
 use crate::mock::script::Script;
-use crate::orchestrator::{Backend, Collected, Orchestrator, Remains};
+use crate::orchestrator::{Backend, Collected, Orchestrator, RunOutputs};
 use crate::registry::Place;
 use crate::session::merge::{Ending, merge};
 use crate::session::{self, view};
@@ -40,7 +40,7 @@ pub(crate) fn conclude(
     };
     let root = place.root()?;
     let adapter = place.record.orchestrator.adapter();
-    let mut collected = adapter.collect(&Remains {
+    let mut collected = adapter.collect(&RunOutputs {
         root: &root,
         folder: &run.path,
         cursor: &start.cursor,
@@ -251,7 +251,7 @@ pub(crate) fn recover_if_free(config: &Config, place: &Place) -> Result<(), Tool
     if !open {
         return Ok(());
     }
-    match place.hold_all(Duration::ZERO) {
+    match place.lock_when_idle(Duration::ZERO) {
         Ok(_held) => recover(config, place),
         Err(error) if error.kind == ErrorKind::Busy => Ok(()),
         Err(error) => Err(error),

@@ -26,7 +26,7 @@ impl Tools {
         };
         let place = registry::find(&self.config, &request.params.workspace_id)?;
         // Refuse at once what would be refused in the background.
-        drop(place.hold_for_run()?);
+        drop(place.lock_for_run()?);
         let before = folder::numbers(&place).last().copied().unwrap_or(0);
         let mut params = request.params;
         params.detach = false;

@@ -18,9 +18,9 @@ use crate::error::{ErrorKind, ToolError};
 use crate::tools::{CallContext, Progress};
 
 /// How often we look for a wish to cancel and for news.
-const BEAT: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// How long output may still come after the tree is gone.
-const LAST_WORDS: Duration = Duration::from_secs(5);
+const OUTPUT_GRACE: Duration = Duration::from_secs(5);
 
 /// Who ended the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,7 +74,7 @@ pub(crate) async fn execute(
     process.stdout().writer_ended();
     process.stderr().writer_ended();
     let both = async { (stdout.await.unwrap_or(true), stderr.await.unwrap_or(true)) };
-    let (out_cut, err_cut) = tokio::time::timeout(LAST_WORDS, both).await.unwrap_or((true, true));
+    let (out_cut, err_cut) = tokio::time::timeout(OUTPUT_GRACE, both).await.unwrap_or((true, true));
     launch_error(&begun.folder)?;
     Ok(ended(by, report, elapsed, out_cut || err_cut))
 }
@@ -113,10 +113,10 @@ async fn watch(
     deadline: Duration,
 ) -> EndedBy {
     let wish = begun.place.file("cancel");
-    let mut news = News::new(begun, context);
+    let mut news = IterationProgress::new(begun, context);
     let over = tokio::time::sleep(deadline);
     tokio::pin!(over);
-    let mut beat = tokio::time::interval(BEAT);
+    let mut beat = tokio::time::interval(POLL_INTERVAL);
     loop {
         tokio::select! {
             biased;
@@ -138,14 +138,14 @@ async fn watch(
 }
 
 /// Tells progress from what the hooks have written so far.
-struct News<'a> {
+struct IterationProgress<'a> {
     context: &'a CallContext,
     hooks: PathBuf,
     total: u64,
     reported: u64,
 }
 
-impl<'a> News<'a> {
+impl<'a> IterationProgress<'a> {
     fn new(begun: &Begun, context: &'a CallContext) -> Self {
         let hooks = begun.folder.join("hooks.jsonl");
         Self { context, hooks, total: begun.limits.max_iterations.value, reported: 0 }

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::RunResult;
-use crate::beneath::RelPath;
 use crate::cassette::Cassette;
+use crate::contained_path::RelPath;
 use crate::disk;
 use crate::error::{ErrorKind, ToolError};
 use crate::limits::RunLimits;

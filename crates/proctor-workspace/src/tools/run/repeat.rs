@@ -124,7 +124,7 @@ impl Tools {
         let (id, snapshot) = (id.to_owned(), snapshot.to_owned());
         self.blocking(move |tools| {
             let place = registry::find(&tools.config, &id)?;
-            let _held = place.hold_shortly()?;
+            let _held = place.lock_briefly()?;
             let snapshots = Snapshots::of(&place.home, &place.record.id);
             snapshots.restore(&place.root()?, &snapshot, &Selection::new(&[], &[])?)
         })

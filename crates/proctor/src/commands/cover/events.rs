@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use proctor_cover::{Ending, Step};
+use proctor_cover::{StageOutcome, Step};
 use proctor_events::{
     Bus, ErrorOutsideExample, Event, ExampleFinished, ExampleStarted, Exception, Progress,
     StableId, Status as Outcome, StatusCounts, SuiteFinished, SuiteStarted, WorkerLog,
@@ -87,11 +87,11 @@ impl CoverEvents {
         self.bus.publish(Event::new(started).about(&id).in_attempt(1, 1));
     }
 
-    fn ended(&self, stage: &str, file: &str, ending: Ending, message: &str) {
+    fn ended(&self, stage: &str, file: &str, ending: StageOutcome, message: &str) {
         let (status, count) = match ending {
-            Ending::Done => (Outcome::Passed, &self.counts.passed),
-            Ending::Skipped => (Outcome::Pending, &self.counts.pending),
-            Ending::Failed => (Outcome::Failed, &self.counts.failed),
+            StageOutcome::Done => (Outcome::Passed, &self.counts.passed),
+            StageOutcome::Skipped => (Outcome::Pending, &self.counts.pending),
+            StageOutcome::Failed => (Outcome::Failed, &self.counts.failed),
         };
         count.fetch_add(1, Ordering::SeqCst);
         let began = self.times().remove(&(stage.to_owned(), file.to_owned()));
@@ -131,7 +131,7 @@ impl CoverEvents {
             self.ended(
                 &stage,
                 &file,
-                Ending::Failed,
+                StageOutcome::Failed,
                 problem.unwrap_or("the run ended before it did"),
             );
         }

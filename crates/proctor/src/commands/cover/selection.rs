@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, IsTerminal as _};
 use std::path::Path;
 
-use proctor_cover::{Choice, Mode, Project, Stop, Typed, discover, typed};
+use proctor_cover::{Choice, Mode, Project, PromptAnswer, Stop, discover, parse_prompt_answer};
 
 use crate::commands::cover::arguments::CoverArguments;
 use crate::error::CommandError;
@@ -73,11 +73,13 @@ fn ask(
         if std::io::stdin().lock().read_line(&mut line)? == 0 {
             line.push('n');
         }
-        match typed(line.trim(), &ids) {
-            Typed::All => return Ok(Ok(choice)),
-            Typed::Cancel => return Ok(Err(Stop::cancelled("nothing was executed or written"))),
-            Typed::These(only) => return Ok(Ok(Choice { only, ..choice })),
-            Typed::Again(problem) => terminal.line(&problem)?,
+        match parse_prompt_answer(line.trim(), &ids) {
+            PromptAnswer::All => return Ok(Ok(choice)),
+            PromptAnswer::Cancel => {
+                return Ok(Err(Stop::cancelled("nothing was executed or written")));
+            }
+            PromptAnswer::These(only) => return Ok(Ok(Choice { only, ..choice })),
+            PromptAnswer::Again(problem) => terminal.line(&problem)?,
         }
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use proctor_journal::capture::{CommandResult, Expectation};
 use proctor_journal::report_files::{ReportFiles, WrittenReports};
-use proctor_journal::{Captured, Current, JournalError, Refusal, UtcTime};
+use proctor_journal::{CaptureResult, Current, JournalError, Refusal, UtcTime};
 use proctor_text::shorten;
 use serde::Serialize;
 
@@ -146,7 +146,7 @@ pub(super) fn conclude(
 ) -> Result<(), CommandError> {
     let captured = context.journal.capture(stated, run, started_at, &now())?;
     print_warnings(&captured.warnings, terminal);
-    let Captured { entry, judgement } = &captured.value;
+    let CaptureResult { entry, judgement } = &captured.value;
     let changed = Changed::new(entry, context.journal.lane_name(), &captured.warnings);
     if format == Format::Json {
         let concluded = Concluded {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use proctor_journal::paths::journal_dir;
-use proctor_journal::{Answer, Journal, JournalError, Moment, Warning};
+use proctor_journal::{Journal, JournalError, JournalResult, Moment, Warning};
 
 use crate::cli::Cli;
 use crate::commands::journal::JournalArguments;
@@ -59,7 +59,7 @@ impl JournalContext {
 
     /// Prints the warnings of an answer and returns its value.
     pub(super) fn value_of<T>(
-        answer: Answer<T>,
+        answer: JournalResult<T>,
         terminal: &mut Terminal,
     ) -> Result<T, CommandError> {
         let noted = answer?;

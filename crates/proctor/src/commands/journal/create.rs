@@ -131,7 +131,7 @@ pub(super) fn run(
     let created = context.journal.create(draft, &now())?;
     print_warnings(&created.warnings, terminal);
     // The entry is made; that nothing can be recalled must not look as if it were not.
-    let similar = match context.journal.recall(&created.value, SIMILAR, &now()) {
+    let similar = match context.journal.take_unshown_similar(&created.value, SIMILAR, &now()) {
         Ok(similar) => similar.value,
         Err(error) => {
             terminal.warn(&format!("similar entries cannot be looked up: {error}"));

@@ -3,7 +3,8 @@
 use clap::Args;
 use proctor_journal::capture::Expectation;
 use proctor_journal::{
-    Annotation, Answer, Change, Entry, Lesson, OutcomeStatus, Resolution, RootCause, Strategy,
+    Annotation, Change, Entry, JournalResult, Lesson, OutcomeStatus, Resolution, RootCause,
+    Strategy,
 };
 
 use super::context::{JournalContext, now, print_warnings};
@@ -228,7 +229,7 @@ fn nothing_to_change(example: &str) -> CommandError {
 
 /// Says what happened to an entry.
 fn answer(
-    done: Answer<Entry>,
+    done: JournalResult<Entry>,
     verb: &str,
     context: &JournalContext,
     format: Format,

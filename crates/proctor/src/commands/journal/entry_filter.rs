@@ -2,7 +2,7 @@
 
 use clap::Args;
 use jiff::SignedDuration;
-use proctor_journal::{Domain, Filter, Found, OutcomeStatus, Strategy, UtcTime};
+use proctor_journal::{Domain, Filter, FoundEntry, OutcomeStatus, Strategy, UtcTime};
 
 use super::context::{JournalContext, now};
 use super::values::{domain, status, strategy};
@@ -54,7 +54,7 @@ pub(super) fn entries(
     arguments: &FilterArguments,
     context: &JournalContext,
     terminal: &mut Terminal,
-) -> Result<Vec<Found>, CommandError> {
+) -> Result<Vec<FoundEntry>, CommandError> {
     let filter = filter(arguments, context)?;
     JournalContext::value_of(context.journal.list(&filter), terminal)
 }

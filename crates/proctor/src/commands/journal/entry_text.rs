@@ -5,7 +5,9 @@
 
 use proctor_journal::render::{Block, Document, Format};
 use proctor_journal::step::FIRST_EVIDENCE;
-use proctor_journal::{ConfidenceTier, Entry, Evidence, Found, HistoryEntry, Place, Warning};
+use proctor_journal::{
+    ConfidenceTier, Entry, EntryPlace, Evidence, FoundEntry, HistoryEntry, Warning,
+};
 use proctor_text::{one_line, plural, shorten};
 use serde::Serialize;
 
@@ -50,11 +52,11 @@ pub(super) struct Placed<'a> {
 }
 
 impl<'a> Placed<'a> {
-    pub(super) fn new(found: &'a Found) -> Self {
+    pub(super) fn new(found: &'a FoundEntry) -> Self {
         let place = match &found.place {
-            Place::Active => "active".to_owned(),
-            Place::Session => "session".to_owned(),
-            Place::Archive(path) => path.display().to_string(),
+            EntryPlace::Active => "active".to_owned(),
+            EntryPlace::Session => "session".to_owned(),
+            EntryPlace::Archive(path) => path.display().to_string(),
         };
         Self { lane: found.lane.as_deref(), place, entry: &found.entry }
     }
@@ -65,7 +67,7 @@ pub(super) fn status(entry: &Entry) -> &'static str {
 }
 
 /// Entries as a table.
-pub(super) fn table(entries: &[Found]) -> String {
+pub(super) fn table(entries: &[FoundEntry]) -> String {
     let head = ["id", "created", "status", "tier", "n", "domain", "lane", "goal"];
     let lines = entries.iter().map(|found| {
         let entry = &found.entry;

@@ -4,7 +4,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use proctor_journal::exchange::{Imported, export as written};
+use proctor_journal::exchange::{ImportResult, export as written};
 use serde_json::json;
 
 use super::context::{JournalContext, now};
@@ -50,7 +50,7 @@ pub(super) fn export(
 ) -> Result<(), CommandError> {
     let entries = entries(&arguments.filter, context, terminal)?
         .into_iter()
-        .map(|found| JournalContext::value_of(context.journal.complete(found), terminal))
+        .map(|found| JournalContext::value_of(context.journal.with_moved_evidence(found), terminal))
         .collect::<Result<Vec<_>, _>>()?;
     let text = written(&entries, &now())?;
     put(&arguments.output, &text, terminal)
@@ -64,7 +64,7 @@ pub(super) fn import(
     let bytes =
         read(&arguments.path).map_err(|error| CommandError::io("read", &arguments.path, error))?;
     let report = JournalContext::value_of(context.journal.import(&bytes, &now()), terminal)?;
-    let Imported { added, known, conflicting, active, unreadable } = &report;
+    let ImportResult { added, known, conflicting, active, unreadable } = &report;
     if added.is_empty() && known.is_empty() && conflicting.is_empty() && active.is_empty() {
         return Err(CommandError::input(format_args!(
             "{} holds no entry",
@@ -82,7 +82,7 @@ pub(super) fn import(
     terminal.line(&format!("added {}, already here {}", added.len(), known.len()))
 }
 
-fn remarks(report: &Imported, terminal: &mut Terminal) {
+fn remarks(report: &ImportResult, terminal: &mut Terminal) {
     if !report.conflicting.is_empty() {
         let ids = report.conflicting.join(", ");
         terminal.warn(&format!("different here and there, kept as they are here: {ids}"));

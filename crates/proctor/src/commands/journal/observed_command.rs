@@ -23,7 +23,7 @@ use crate::terminal::Stream;
 const GRACE: Duration = Duration::from_secs(2);
 
 /// How long the output may stay open after the command has ended.
-const LINGER: Duration = Duration::from_secs(1);
+const OUTPUT_GRACE: Duration = Duration::from_secs(1);
 
 /// How a command ended.
 #[derive(Debug, Default)]
@@ -64,7 +64,7 @@ async fn follow(
     limit: Option<Duration>,
 ) -> std::io::Result<Ended> {
     // Registered before the command starts, so that no signal finds us unprepared.
-    let mut caught = Caught::watch()?;
+    let mut caught = CaughtSignals::watch()?;
     let started = Instant::now();
     let (child, tee) = match start(command, variable) {
         Ok(started) => started,
@@ -72,10 +72,10 @@ async fn follow(
     };
     let has_group = !std::io::stdin().is_terminal();
     let mut watched =
-        Watched { pid: pid(&child), child, has_group, timed_out: false, passed: None };
+        WatchedCommand { pid: pid(&child), child, has_group, timed_out: false, passed: None };
     let status = watched.wait(&mut caught, limit).await?;
     let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-    let (output, output_is_cut) = tee.finish(LINGER);
+    let (output, output_is_cut) = tee.finish(OUTPUT_GRACE);
     Ok(Ended {
         exit: status.code(),
         // One that was interrupted and tidied up before it ended was interrupted all the same.
@@ -121,13 +121,13 @@ fn pid(child: &Child) -> Option<Pid> {
 }
 
 /// Signals that would otherwise end us.
-struct Caught {
+struct CaughtSignals {
     interrupt: Signals,
     terminate: Signals,
     hangup: Signals,
 }
 
-impl Caught {
+impl CaughtSignals {
     fn watch() -> std::io::Result<Self> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
@@ -145,7 +145,7 @@ impl Caught {
     }
 }
 
-struct Watched {
+struct WatchedCommand {
     child: Child,
     pid: Option<Pid>,
     has_group: bool,
@@ -154,10 +154,10 @@ struct Watched {
     passed: Option<Signal>,
 }
 
-impl Watched {
+impl WatchedCommand {
     async fn wait(
         &mut self,
-        caught: &mut Caught,
+        caught: &mut CaughtSignals,
         limit: Option<Duration>,
     ) -> std::io::Result<ExitStatus> {
         let mut left = limit;
@@ -177,7 +177,7 @@ impl Watched {
                     return status;
                 }
                 signal = caught.next() => {
-                    self.pass_on(signal);
+                    self.forward_signal(signal);
                     left = left.map(|left| left.saturating_sub(began.elapsed()));
                 }
                 () = alarm => {
@@ -189,7 +189,7 @@ impl Watched {
         }
     }
 
-    fn pass_on(&mut self, signal: Signal) {
+    fn forward_signal(&mut self, signal: Signal) {
         self.passed.get_or_insert(signal);
         // The terminal has sent its Ctrl-C to the whole group, the command included.
         if self.has_group || signal != Signal::INT {

@@ -87,7 +87,7 @@ fn pass(mut pipe: PipeReader, stream: Stream, kept: &Mutex<Kept>) {
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
             Err(_) => break,
         };
-        // Whoever read our output may be gone; the evidence is wanted all the same.
+        // The reader of the output may be gone; the evidence is still needed.
         is_heard = is_heard && pass_on(stream, bytes).is_ok();
         line.extend_from_slice(bytes);
         if let Some(end) = line.iter().rposition(|byte| *byte == b'\n') {

@@ -1,7 +1,7 @@
 //! current, list, show, search: looking at entries.
 
 use clap::Args;
-use proctor_journal::{Found, Match};
+use proctor_journal::{FoundEntry, Match};
 use proctor_text::shorten;
 use serde::Serialize;
 
@@ -163,7 +163,7 @@ pub(super) fn search(
         let ranked: Vec<Ranked<'_>> = matches.iter().map(Ranked::new).collect();
         return terminal.json(&ranked);
     }
-    let found: Vec<Found> = matches.into_iter().map(|it| it.found).collect();
+    let found: Vec<FoundEntry> = matches.into_iter().map(|it| it.found).collect();
     if found.is_empty() {
         return terminal.line(&format!("no entry has `{}` in it", shorten(&words, 80)));
     }

@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use proctor_journal::Counts;
-use proctor_journal::capture::{CommandReading, CommandResult, Program, RecordedResult, Started};
+use proctor_journal::capture::{
+    CommandReading, CommandResult, Program, RecordedResult, StartedProgram,
+};
 use proctor_record::{RunChoice, RunFolder, RunStore, load_outline};
 use proctor_verdict::{RunState, RunVerdict};
 use tempfile::NamedTempFile;
@@ -74,16 +76,16 @@ pub(super) fn recent_result(run: &CommandResult, root: &Path) -> Option<Recorded
     result_of(&found)
 }
 
-fn is_recent_run_of(folder: &RunFolder, started: &Started) -> bool {
+fn is_recent_run_of(folder: &RunFolder, started: &StartedProgram) -> bool {
     let written = std::fs::metadata(folder.events_path()).and_then(|about| about.modified());
     let is_recent = written.is_ok_and(|time| time.elapsed().map_or(true, |since| since < RECENT));
     is_recent && folder.info().is_ok_and(|info| info.argv.get(1..) == started.words.get(1..))
 }
 
 /// The commands of a line, if all that runs tests in it is Proctor.
-fn own_runs(command: &CommandReading) -> Option<Vec<&Started>> {
-    let is_own = |started: &&Started| started.program == Program::Runner("proctor");
-    let own: Vec<&Started> = command.started.iter().filter(is_own).collect();
+fn own_runs(command: &CommandReading) -> Option<Vec<&StartedProgram>> {
+    let is_own = |started: &&StartedProgram| started.program == Program::Runner("proctor");
+    let own: Vec<&StartedProgram> = command.started.iter().filter(is_own).collect();
     (!own.is_empty() && own.len() == command.started.len()).then_some(own)
 }
 

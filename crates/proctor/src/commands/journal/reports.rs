@@ -7,7 +7,7 @@ use proctor_journal::render::{Document, Format};
 use proctor_journal::retro::{retro as look_back, stats_document, week_of};
 use proctor_journal::stats::stats as count;
 use proctor_journal::timeline::timeline as days;
-use proctor_journal::{Entry, Filter, Found};
+use proctor_journal::{Entry, Filter, FoundEntry};
 use serde::Serialize;
 
 use super::context::{JournalContext, now};
@@ -123,7 +123,7 @@ pub(super) fn retro(
 ) -> Result<(), CommandError> {
     let mut filter = filter(&arguments.filter, context)?;
     let title = period(arguments, &mut filter);
-    let found: Vec<Found> = JournalContext::value_of(context.journal.list(&filter), terminal)?;
+    let found: Vec<FoundEntry> = JournalContext::value_of(context.journal.list(&filter), terminal)?;
     let entries: Vec<&Entry> = found.iter().map(|found| &found.entry).collect();
     let document = look_back(&title, &entries);
     let stats = count(entries.iter().copied());

@@ -95,7 +95,7 @@ impl Resolving {
             exit: result.verdict.exit_code().filter(|_| signal.is_none()).map(i32::from),
             signal: signal.map(i32::from),
             duration_ms: u64::try_from(duration).ok(),
-            output: result.problem.as_ref().map(said).unwrap_or_default(),
+            output: result.problem.as_ref().map(problem_text).unwrap_or_default(),
             recorded: Some(recorded(result)),
             dirty: self.checkout.as_ref().map(|checkout| checkout.dirty),
             commit: self.checkout.and_then(|checkout| checkout.commit),
@@ -105,7 +105,7 @@ impl Resolving {
     }
 }
 
-fn said(problem: &proctor_runner::Problem) -> String {
+fn problem_text(problem: &proctor_runner::Problem) -> String {
     format!("{}\n{}", problem.message, problem.output.join("\n"))
 }
 

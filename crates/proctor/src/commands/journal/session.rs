@@ -1,7 +1,7 @@
 //! session: start, id, entries, end, and the counter of tool calls.
 
 use clap::{Args, Subcommand};
-use proctor_journal::{CHECK_IN, Found, Place};
+use proctor_journal::{CHECK_IN, EntryPlace, FoundEntry};
 use serde_json::{Value, json};
 
 use super::context::{JournalContext, now};
@@ -63,7 +63,7 @@ pub(crate) enum SessionCommand {
 }
 
 /// The same answer for programs and for people.
-struct Said {
+struct SessionAnswer {
     text: String,
     data: Value,
 }
@@ -78,7 +78,7 @@ pub(super) fn run(
         SessionCommand::Id => {
             let id = context.journal.session_id()?;
             let text = id.clone().unwrap_or_else(|| "no session is open".to_owned());
-            Said { text, data: json!({ "session": id }) }
+            SessionAnswer { text, data: json!({ "session": id }) }
         }
         SessionCommand::Entries => entries(context, terminal)?,
         SessionCommand::End { id } => end(id.as_deref(), context, terminal)?,
@@ -93,11 +93,11 @@ pub(super) fn run(
             } else {
                 "not due"
             };
-            Said { text: text.to_owned(), data: json!({ "due": due }) }
+            SessionAnswer { text: text.to_owned(), data: json!({ "due": due }) }
         }
         SessionCommand::Reset => {
             context.journal.reset_tool_count(&now())?;
-            Said { text: "0".to_owned(), data: json!({ "count": 0 }) }
+            SessionAnswer { text: "0".to_owned(), data: json!({ "count": 0 }) }
         }
     };
     match arguments.format {
@@ -110,7 +110,7 @@ fn start(
     id: Option<&str>,
     context: &JournalContext,
     terminal: &mut Terminal,
-) -> Result<Said, CommandError> {
+) -> Result<SessionAnswer, CommandError> {
     let from_host = || env_vars::CLAUDE_CODE_SESSION_ID.get();
     let id = id.map(ToOwned::to_owned).or_else(from_host);
     let id =
@@ -122,29 +122,32 @@ fn start(
             "an earlier session left {orphan} active: `proctor journal orphan adopt` or `proctor journal orphan abandon`"
         ));
     }
-    Ok(Said { text: id.clone(), data: json!({ "session": id, "orphan": orphan }) })
+    Ok(SessionAnswer { text: id.clone(), data: json!({ "session": id, "orphan": orphan }) })
 }
 
-fn entries(context: &JournalContext, terminal: &mut Terminal) -> Result<Said, CommandError> {
+fn entries(
+    context: &JournalContext,
+    terminal: &mut Terminal,
+) -> Result<SessionAnswer, CommandError> {
     let entries = JournalContext::value_of(context.journal.session_entries(), terminal)?;
     let data = serde_json::to_value(&entries).map_err(std::io::Error::from)?;
     let lane = context.journal.lane_name().map(ToOwned::to_owned);
-    let found: Vec<Found> = entries
+    let found: Vec<FoundEntry> = entries
         .into_iter()
-        .map(|entry| Found { entry, lane: lane.clone(), place: Place::Session })
+        .map(|entry| FoundEntry { entry, lane: lane.clone(), place: EntryPlace::Session })
         .collect();
     let text = if found.is_empty() { "no entries".to_owned() } else { table(&found) };
-    Ok(Said { text, data })
+    Ok(SessionAnswer { text, data })
 }
 
 fn end(
     id: Option<&str>,
     context: &JournalContext,
     terminal: &mut Terminal,
-) -> Result<Said, CommandError> {
+) -> Result<SessionAnswer, CommandError> {
     let ended = match id {
         Some(id) => {
-            JournalContext::value_of(context.journal.end_session_named(id, &now()), terminal)?
+            JournalContext::value_of(context.journal.end_session_if_named(id, &now()), terminal)?
         }
         None => Some(JournalContext::value_of(context.journal.end_session(&now()), terminal)?),
     };
@@ -157,19 +160,19 @@ fn end(
     };
     let ids: Vec<&str> = entries.iter().map(|entry| entry.id.as_str()).collect();
     let text = format!("ended; {} of its entries are in the archive", ids.len());
-    Ok(Said { text, data: json!({ "entries": ids }) })
+    Ok(SessionAnswer { text, data: json!({ "entries": ids }) })
 }
 
 fn count(
     add: bool,
     context: &JournalContext,
     terminal: &mut Terminal,
-) -> Result<Said, CommandError> {
+) -> Result<SessionAnswer, CommandError> {
     let counted = if add {
         context.journal.increment_tool_count(&now())
     } else {
         context.journal.tool_count()
     };
     let count = JournalContext::value_of(counted, terminal)?;
-    Ok(Said { text: count.to_string(), data: json!({ "count": count }) })
+    Ok(SessionAnswer { text: count.to_string(), data: json!({ "count": count }) })
 }

@@ -12,7 +12,7 @@ use proctor_report::comparison_text;
 use proctor_verdict::StopCause;
 
 use super::super::compare;
-use super::{Part, Prepared, fingerprint, view};
+use super::{Prepared, RunPart, fingerprint, view};
 use crate::commands::run::arguments::RunArguments;
 use crate::config::{self, Config};
 use crate::error::CommandError;
@@ -49,9 +49,9 @@ pub(super) fn run(
         .hint("to see how much results vary by themselves, use --repeat"));
     }
     let (first, first_events) =
-        Prepared::new(arguments, root, config, None, Part::First, terminal)?;
+        Prepared::new(arguments, root, config, None, RunPart::First, terminal)?;
     let (second, second_events) =
-        Prepared::new(arguments, root, &other_config, None, Part::Second, terminal)?;
+        Prepared::new(arguments, root, &other_config, None, RunPart::Second, terminal)?;
     first.controller.start()?;
     second.controller.start()?;
     terminal.note("A: proctor.toml");

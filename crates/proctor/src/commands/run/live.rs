@@ -13,7 +13,7 @@ use crate::commands::run::arguments::DetachedArguments;
 use crate::terminal::Terminal;
 
 /// How long a run that was stopped at its time limit may take beyond the grace, before it is ended.
-const LAST_CHANCE: Duration = Duration::from_secs(10);
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Leaves the session of the parent process, so that signals to that session do not reach the run.
 pub(super) fn detach(arguments: &DetachedArguments) {
@@ -40,7 +40,8 @@ impl Live {
         terminal: &mut Terminal,
     ) -> Self {
         let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let run = Run { controller: controller.clone(), name, stopping: AtomicBool::new(false) };
+        let run =
+            RunControl { controller: controller.clone(), name, stopping: AtomicBool::new(false) };
         let server = ControlServer::start(folder, run);
         if let Err(error) = &server {
             terminal.warn(&format!(
@@ -49,7 +50,7 @@ impl Live {
         }
         let out_of_time = Arc::new(AtomicBool::new(false));
         if let Some(limit) = arguments.time_limit {
-            keep_limit(controller, limit, grace, &out_of_time);
+            enforce_time_limit(controller, limit, grace, &out_of_time);
         }
         Self { _server: server.ok(), out_of_time, limit: arguments.time_limit }
     }
@@ -64,7 +65,12 @@ impl Live {
 }
 
 /// Stops the run at its limit, and ends it if it does not stop.
-fn keep_limit(controller: &Controller, limit: u64, grace: u64, out_of_time: &Arc<AtomicBool>) {
+fn enforce_time_limit(
+    controller: &Controller,
+    limit: u64,
+    grace: u64,
+    out_of_time: &Arc<AtomicBool>,
+) {
     let (controller, over) = (controller.clone(), Arc::clone(out_of_time));
     let watch = move || {
         if controller.wait_timeout(Duration::from_millis(limit)).is_some() {
@@ -72,7 +78,7 @@ fn keep_limit(controller: &Controller, limit: u64, grace: u64, out_of_time: &Arc
         }
         over.store(true, Ordering::SeqCst);
         controller.cancel(StopCause::TimeLimit);
-        if controller.wait_timeout(Duration::from_millis(grace) + LAST_CHANCE).is_none() {
+        if controller.wait_timeout(Duration::from_millis(grace) + STOP_TIMEOUT).is_none() {
             controller.kill(StopCause::TimeLimit);
         }
     };
@@ -81,13 +87,13 @@ fn keep_limit(controller: &Controller, limit: u64, grace: u64, out_of_time: &Arc
 }
 
 /// The run as the socket sees it.
-struct Run {
+struct RunControl {
     controller: Controller,
     name: String,
     stopping: AtomicBool,
 }
 
-impl ControlledRun for Run {
+impl ControlledRun for RunControl {
     fn status(&self) -> Status {
         let progress = self.controller.progress();
         let state = match progress.status {

@@ -46,7 +46,7 @@ pub(crate) fn run(
     let (root, config) = project::open(cli, terminal)?;
     match &arguments.conversation.ab {
         Some(other) => ab::run(arguments, &root, &config, other, terminal),
-        None => Ok(once(arguments, &root, &config, None, terminal)?.code),
+        None => Ok(run_once(arguments, &root, &config, None, terminal)?.code),
     }
 }
 
@@ -54,19 +54,19 @@ pub(crate) fn run(
 pub(super) struct Ended {
     pub(super) code: ExitCode,
     pub(super) run: RunData,
-    /// Somebody stopped it.
+    /// Whether the run was stopped.
     pub(super) interrupted: bool,
 }
 
 /// Makes one run, with what was said in earlier conversations if they are to be judged again.
-pub(super) fn once(
+pub(super) fn run_once(
     arguments: &RunArguments,
     root: &Path,
     config: &Config,
     saved: Option<&Arc<SavedConversations>>,
     terminal: &mut Terminal,
 ) -> Result<Ended, CommandError> {
-    let (run, events) = Prepared::new(arguments, root, config, saved, Part::Whole, terminal)?;
+    let (run, events) = Prepared::new(arguments, root, config, saved, RunPart::Whole, terminal)?;
     run.controller.start()?;
     let shown = view::show(arguments, &run, events, terminal)?;
     run.finish(shown, arguments, root, terminal)
@@ -74,7 +74,7 @@ pub(super) fn once(
 
 /// Whether a run stands alone.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum RunPart {
     Whole,
     /// The first of two that are made at the same time.
     First,
@@ -101,13 +101,13 @@ impl Prepared {
         root: &Path,
         config: &Config,
         saved: Option<&Arc<SavedConversations>>,
-        part: Part,
+        part: RunPart,
         terminal: &mut Terminal,
     ) -> Result<(Self, Subscription), CommandError> {
         let workers = workers(arguments, config)?;
         let mut chosen = suites::choose(&arguments.selection, config, root, workers)?;
         scenarios::apply(&mut chosen.suites, &arguments.conversation, saved, config, root)?;
-        if part != Part::Whole {
+        if part != RunPart::Whole {
             chosen.suites.iter_mut().for_each(scenarios::share_with_another);
         }
         if !view::has_screen(arguments) {
@@ -115,7 +115,7 @@ impl Prepared {
         }
         outputs::check(arguments)?;
         let adaptive = repeat::adaptive(arguments, root, terminal)?;
-        let only = part != Part::Second;
+        let only = part != RunPart::Second;
         let resolving = if only {
             Resolving::prepare(&arguments.journal, root, config, terminal)?
         } else {
@@ -168,7 +168,7 @@ impl Prepared {
         }
         let failures = recording.finish(terminal);
         if let Some(server) = self.server {
-            server.finish(serve::LAST_LOOK);
+            server.finish(serve::FINAL_EVENTS_TIMEOUT);
         }
         if let Err(error) =
             save_timings(&self.timings, Arc::unwrap_or_clone(self.known), &result.durations)

@@ -120,7 +120,7 @@ impl Recording {
         run
     }
 
-    /// Somebody stopped the run before its end.
+    /// The run was stopped before its end.
     pub(in crate::commands) fn interrupted(&mut self) {
         self.info.interrupted = true;
     }
@@ -135,7 +135,7 @@ impl Recording {
         info.git = git.and_then(|asking| asking.join().ok()).flatten();
         let still_there = || folded.lock().unwrap_or_else(PoisonError::into_inner).run().seed;
         info.seed = seed.into_inner().or_else(still_there);
-        // Somebody may have named the run meanwhile.
+        // The run may have been tagged meanwhile.
         info.tags = folder.info().map(|present| present.tags).unwrap_or_default();
         if let Err(error) = folder.write_info(&info) {
             terminal.warn(&error.to_string());

@@ -18,7 +18,7 @@ use crate::error::CommandError;
 use crate::terminal::Terminal;
 
 /// How long a finished run stays on a screen that no option asked for.
-const LAST_LOOK: Duration = Duration::from_millis(300);
+const FINAL_FRAME_TIME: Duration = Duration::from_millis(300);
 
 pub(super) fn show(
     arguments: &RunArguments,
@@ -41,7 +41,7 @@ pub(super) fn show(
             let stop = Arc::clone(&options.stop);
             scope.spawn(move || {
                 controller.wait();
-                std::thread::sleep(LAST_LOOK);
+                std::thread::sleep(FINAL_FRAME_TIME);
                 stop.store(true, Ordering::SeqCst);
             });
         }

@@ -19,7 +19,7 @@ use crate::terminal::Terminal;
 /// Lines on a terminal may wait for a slow reader; beyond this they are dropped, and that is said.
 const QUEUE: usize = 1 << 17;
 
-const GLANCE: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 const TICK: Duration = Duration::from_millis(100);
 
 /// Everything that happens from now on, for a terminal.
@@ -174,7 +174,7 @@ fn follow(
     printer: &mut Printer<'_>,
 ) {
     let mut quiet_since = Instant::now();
-    while controller.wait_timeout(GLANCE).is_none() {
+    while controller.wait_timeout(POLL_INTERVAL).is_none() {
         if drain(subscription, reporter, printer) {
             quiet_since = Instant::now();
         } else if quiet_since.elapsed() >= TICK {

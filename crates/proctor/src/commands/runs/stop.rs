@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use proctor_record::control::{AskError, LiveRun};
+use proctor_record::control::{ControlError, LiveRun};
 use proctor_record::{LoadError, RunChoice, RunFolder, RunStore};
 use proctor_text::{pluralize, printable};
 use proctor_verdict::{Counts, RunState};
@@ -49,7 +49,7 @@ pub(crate) struct StopArguments {
 }
 
 /// How often is looked whether the run is over.
-const GLANCE: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// What became of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -150,10 +150,10 @@ fn described(run: &LiveRun) -> String {
     format!("{} ({} of {})", run.run_id, run.status.completed, run.status.total)
 }
 
-fn refused(folder: &Path, error: AskError) -> CommandError {
+fn refused(folder: &Path, error: ControlError) -> CommandError {
     let name = name_of(folder);
     match error {
-        AskError::NotLive => {
+        ControlError::NotLive => {
             let finished = proctor_record::load_outline(
                 &RunFolder::new(folder).events_path(),
                 &RunChoice::Last,
@@ -163,12 +163,12 @@ fn refused(folder: &Path, error: AskError) -> CommandError {
             CommandError::refused(format_args!("{name} is not going on: it {how}"))
                 .hint(format!("`proctor show {name}` tells what became of it"))
         }
-        AskError::NoReply(error) => {
+        ControlError::NoReply(error) => {
             CommandError::system(format_args!("the process of {name} does not answer: {error}"))
                 .with_source(error)
                 .hint("ask again in a moment")
         }
-        AskError::Refused(reason) => CommandError::refused(format_args!("{name}: {reason}")),
+        ControlError::Refused(reason) => CommandError::refused(format_args!("{name}: {reason}")),
     }
 }
 
@@ -182,7 +182,7 @@ fn wait(folder: &Path, patience: Duration) -> bool {
         if Instant::now() >= deadline {
             return false;
         }
-        thread::sleep(GLANCE);
+        thread::sleep(POLL_INTERVAL);
     }
 }
 

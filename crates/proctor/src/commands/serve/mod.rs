@@ -25,7 +25,7 @@ use crate::terminal::Terminal;
 use crate::{env_vars, project};
 
 /// How long the pages of a live run may take to get its last events.
-pub(super) const LAST_LOOK: Duration = Duration::from_secs(3);
+pub(super) const FINAL_EVENTS_TIMEOUT: Duration = Duration::from_secs(3);
 /// The shortest token: 128 bits in base64 are 22 characters.
 const SHORTEST_TOKEN: usize = 22;
 /// The least number of different characters in a token: repeated ones are easy to guess.
@@ -76,7 +76,7 @@ pub(crate) fn run(
     })?;
     print_address(arguments, &server, token, terminal)?;
     wait.come();
-    // Whoever watches sees how it ends, so the server goes last.
+    // The server stops last, so that clients receive the last events.
     end_run(&launcher, wait, terminal)?;
     server.stop();
     Ok(ExitCode::SUCCESS)
@@ -109,7 +109,7 @@ fn agents(
     // Removes stale workspaces in the background.
     let (stale, runtime) = (all.clone(), agent_tools::runtime()?);
     std::thread::spawn(move || runtime.block_on(stale.clean_stale()));
-    Ok(proctor_mcp::http(if arguments.read_only { all.only_looking() } else { all }))
+    Ok(proctor_mcp::http(if arguments.read_only { all.read_only_tools() } else { all }))
 }
 
 fn print_address(

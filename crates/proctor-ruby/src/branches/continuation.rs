@@ -3,13 +3,13 @@
 use ruby_prism::{Node, NodeList, StatementsNode};
 
 /// What happens on a way.
-pub(super) enum Way<'a> {
+pub(super) enum Continuation<'a> {
     Nothing,
     One(Node<'a>),
     List(NodeList<'a>),
 }
 
-impl<'a> Way<'a> {
+impl<'a> Continuation<'a> {
     /// A body, whatever wraps its statements.
     pub(super) fn of(body: Option<Node<'a>>) -> Self {
         let Some(body) = body else { return Self::Nothing };

@@ -2,14 +2,14 @@
 
 use ruby_prism::{CallNode, Node};
 
-use super::Study;
+use super::BodyAnalysis;
 use super::flow::Inputs;
 use crate::facts::{CharacteristicKind, Origin, Setup, SetupKind};
 use crate::source::{is_literal, literal_code, name, owned, text};
 use crate::words::{constant_for, excerpt, humanize, short};
 
 /// What a condition asks.
-pub(super) struct Question {
+pub(super) struct Condition {
     pub(super) name: String,
     pub(super) kind: CharacteristicKind,
     /// Value and wording if the probe says yes, and if it says no.
@@ -24,12 +24,12 @@ pub(super) struct Question {
     pub(super) inputs: Inputs,
 }
 
-impl<'a> Study<'a> {
-    pub(super) fn question(&mut self, node: &Node<'a>) -> Question {
+impl<'a> BodyAnalysis<'a> {
+    pub(super) fn question(&mut self, node: &Node<'a>) -> Condition {
         let origin = self.flow.origin(node);
         let setup = setup(Some(node), origin.as_ref());
         let inputs = self.flow.inputs(node);
-        let mut question = Question { setup, inputs, ..plain_question(node) };
+        let mut question = Condition { setup, inputs, ..plain_condition(node) };
         if origin.is_some() && question.kind == CharacteristicKind::Presence {
             question.kind = CharacteristicKind::Boolean;
             "true".clone_into(&mut question.yes.0);
@@ -40,7 +40,7 @@ impl<'a> Study<'a> {
     }
 }
 
-fn plain_question(node: &Node<'_>) -> Question {
+fn plain_condition(node: &Node<'_>) -> Condition {
     if let Some(call) = node.as_call_node() {
         let method = name(call.name().as_slice());
         if compares(&method)
@@ -71,13 +71,13 @@ fn plain_question(node: &Node<'_>) -> Question {
 }
 
 /// Whether something is there.
-pub(super) fn presence(node: &Node<'_>, word: &str) -> Question {
+pub(super) fn presence(node: &Node<'_>, word: &str) -> Condition {
     let word = humanize(word);
     let is_code = word.len() > 60 || word.contains(['(', '[', '{', '"']);
     let word = if is_code { excerpt(node).into_owned() } else { word };
     let yes = ("present".to_owned(), [&word, " is present"].concat());
     let no = ("nil".to_owned(), [&word, " is missing"].concat());
-    asked(CharacteristicKind::Presence, word, yes, no)
+    build_condition(CharacteristicKind::Presence, word, yes, no)
 }
 
 /// How a test brings the value of an expression about.
@@ -106,13 +106,13 @@ fn is_ambient(code: &[u8]) -> bool {
 }
 
 /// A question with its values and words.
-fn asked(
+fn build_condition(
     kind: CharacteristicKind,
     name: String,
     yes: (String, String),
     no: (String, String),
-) -> Question {
-    Question {
+) -> Condition {
+    Condition {
         name,
         kind,
         yes,
@@ -125,8 +125,13 @@ fn asked(
     }
 }
 
-fn boolean(name: String, yes: String, no: String) -> Question {
-    asked(CharacteristicKind::Boolean, name, ("true".to_owned(), yes), ("false".to_owned(), no))
+fn boolean(name: String, yes: String, no: String) -> Condition {
+    build_condition(
+        CharacteristicKind::Boolean,
+        name,
+        ("true".to_owned(), yes),
+        ("false".to_owned(), no),
+    )
 }
 
 pub(super) fn plain_value(node: &Node<'_>) -> String {
@@ -143,7 +148,7 @@ fn compares(method: &str) -> bool {
     matches!(method, "<" | "<=" | ">" | ">=" | "==" | "!=" | "=~" | "!~")
 }
 
-fn comparison(method: &str, left: &Node<'_>, right: &Node<'_>) -> Option<Question> {
+fn comparison(method: &str, left: &Node<'_>, right: &Node<'_>) -> Option<Condition> {
     let word = phrase(left);
     let other = excerpt(right);
     let words = match method {
@@ -163,7 +168,7 @@ fn comparison(method: &str, left: &Node<'_>, right: &Node<'_>) -> Option<Questio
                 CharacteristicKind::Boolean
             };
             let (yes, no) = if equal { (same, differs) } else { (differs, same) };
-            return Some(asked(kind, word, yes, no));
+            return Some(build_condition(kind, word, yes, no));
         }
         "=~" | "!~" => {
             let hit = [&word, " matches ", &other].concat();
@@ -176,14 +181,14 @@ fn comparison(method: &str, left: &Node<'_>, right: &Node<'_>) -> Option<Questio
     let side =
         |words| ([words, " ", &other].concat(), [&word, " is ", words, " ", &other].concat());
     let (yes, no) = (side(words.0), side(words.1));
-    Some(Question {
+    Some(Condition {
         threshold: Some((other.into_owned(), method.to_owned())),
-        ..asked(CharacteristicKind::Range, word, yes, no)
+        ..build_condition(CharacteristicKind::Range, word, yes, no)
     })
 }
 
 /// A question-mark method.
-fn predicate(call: &CallNode<'_>, method: &str) -> Question {
+fn predicate(call: &CallNode<'_>, method: &str) -> Condition {
     let owner = call.receiver().map_or_else(|| "it".to_owned(), |receiver| phrase(&receiver));
     let argument =
         call.arguments().and_then(|list| list.arguments().first()).map(|first| excerpt(&first));
@@ -204,7 +209,7 @@ fn predicate(call: &CallNode<'_>, method: &str) -> Question {
         "present?" | "any?" => {
             let yes = ("present".to_owned(), [&owner, " is present"].concat());
             let no = ("nil".to_owned(), [&owner, " is missing"].concat());
-            return asked(CharacteristicKind::Presence, owner, yes, no);
+            return build_condition(CharacteristicKind::Presence, owner, yes, no);
         }
         "is_a?" | "kind_of?" | "instance_of?" => (about(" is a"), about(" is not a")),
         "respond_to?" => (about(" responds to"), about(" does not respond to")),
@@ -221,8 +226,8 @@ fn predicate(call: &CallNode<'_>, method: &str) -> Question {
 }
 
 /// A question whose "no" is the ordinary case.
-fn missing_first(owner: String, yes: (String, String), no: (String, String)) -> Question {
-    Question { no_first: true, ..asked(CharacteristicKind::Presence, owner, yes, no) }
+fn missing_first(owner: String, yes: (String, String), no: (String, String)) -> Condition {
+    Condition { no_first: true, ..build_condition(CharacteristicKind::Presence, owner, yes, no) }
 }
 
 /// Words for an expression: `payment.status` is "payment status".

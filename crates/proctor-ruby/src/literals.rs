@@ -7,7 +7,7 @@ use crate::source::{constant, is_scalar, literal_code, text};
 
 /// Literals and example expressions found in a text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Harvest {
+pub struct FoundLiterals {
     /// Strings, symbols, numbers, short arrays and hashes, as Ruby code.
     pub literals: Vec<String>,
     /// Regular expressions, as Ruby code.
@@ -20,9 +20,9 @@ const LIMIT: usize = 400;
 
 /// Looks through code and comments of a Ruby file.
 #[must_use]
-pub fn harvest(source: &[u8]) -> Harvest {
+pub fn collect_literals(source: &[u8]) -> FoundLiterals {
     let parsed = ruby_prism::parse(source);
-    let mut gatherer = Gatherer { found: Harvest::default(), with_calls: false };
+    let mut gatherer = LiteralCollector { found: FoundLiterals::default(), with_calls: false };
     gatherer.visit(&parsed.node());
     for comment in parsed.comments() {
         let comment = String::from_utf8_lossy(comment.text()).into_owned();
@@ -35,15 +35,15 @@ pub fn harvest(source: &[u8]) -> Harvest {
 
 /// Looks through code that shows how something is used: calls on constants count as examples.
 #[must_use]
-pub fn harvest_usage(source: &[u8]) -> Harvest {
+pub fn collect_usage_literals(source: &[u8]) -> FoundLiterals {
     let parsed = ruby_prism::parse(source);
-    let mut gatherer = Gatherer { found: Harvest::default(), with_calls: true };
+    let mut gatherer = LiteralCollector { found: FoundLiterals::default(), with_calls: true };
     gatherer.visit(&parsed.node());
     gatherer.found
 }
 
 /// A line of a comment that may be code.
-fn example(gatherer: &mut Gatherer, line: &str) {
+fn example(gatherer: &mut LiteralCollector, line: &str) {
     let line =
         line.trim_start_matches('#').trim().trim_start_matches(">>").trim_start_matches("irb>");
     let code = line.split("# =>").next().unwrap_or(line).split("#=>").next().unwrap_or(line).trim();
@@ -59,12 +59,12 @@ fn example(gatherer: &mut Gatherer, line: &str) {
     gatherer.with_calls = false;
 }
 
-struct Gatherer {
-    found: Harvest,
+struct LiteralCollector {
+    found: FoundLiterals,
     with_calls: bool,
 }
 
-impl Gatherer {
+impl LiteralCollector {
     fn literal(&mut self, node: &Node<'_>) {
         if let Some(code) = literal_code(node)
             && code.len() <= 200
@@ -76,7 +76,7 @@ impl Gatherer {
     }
 }
 
-impl<'pr> Visit<'pr> for Gatherer {
+impl<'pr> Visit<'pr> for LiteralCollector {
     fn visit_string_node(&mut self, node: &ruby_prism::StringNode<'pr>) {
         self.literal(&node.as_node());
     }

@@ -29,7 +29,7 @@ impl<D: Disk> Store<D> {
     }
 
     /// The state without a lock; `None` if it can only be known after a repair.
-    pub(crate) fn glance(&self) -> Result<Option<State>, JournalError> {
+    pub(crate) fn read_state_without_lock(&self) -> Result<Option<State>, JournalError> {
         let current = match self.current()? {
             Some(Err(_)) => return Ok(None),
             Some(Ok(entry)) => Some(entry),
@@ -45,7 +45,7 @@ impl<D: Disk> Store<D> {
     fn already_resolved_in(&self, state: &State) -> Result<Option<PathBuf>, JournalError> {
         let Some(entry) = &state.current else { return Ok(None) };
         let lines = self.path(ENTRIES);
-        if holds(&self.last_lines()?, &entry.id) {
+        if contains_entry(&self.last_lines()?, &entry.id) {
             return Ok(Some(lines));
         }
         if state.session.as_ref() == Some(&entry.session_id) {
@@ -54,7 +54,7 @@ impl<D: Disk> Store<D> {
         match self.existing_archive(&entry.session_id)? {
             Some(archive) => {
                 let bytes = self.read(&archive)?.unwrap_or_default();
-                Ok(holds(&bytes, &entry.id).then_some(archive))
+                Ok(contains_entry(&bytes, &entry.id).then_some(archive))
             }
             None => Ok(None),
         }
@@ -88,7 +88,7 @@ impl<D: Disk> Store<D> {
 const LAST_LINES: u64 = 32 * 1024;
 
 /// Whether lines have an entry with this id.
-fn holds(bytes: &[u8], id: &str) -> bool {
+fn contains_entry(bytes: &[u8], id: &str) -> bool {
     contains(bytes, id.as_bytes())
         && decode::lines(bytes).any(|line| line.entry().is_ok_and(|entry| entry.id == id))
 }
@@ -99,9 +99,9 @@ fn contains(haystack: &[u8], needle: &[u8]) -> bool {
 }
 
 impl<D: Disk> Locked<'_, D> {
-    /// Sweeps what interrupted writes left and returns the state every operation starts from.
-    pub(crate) fn settle(&mut self) -> Result<State, JournalError> {
-        self.sweep()?;
+    /// Cleans up after interrupted writes and returns the state that every operation starts from.
+    pub(crate) fn recover_state(&mut self) -> Result<State, JournalError> {
+        self.remove_temporary_files()?;
         let current = match self.store.current()? {
             Some(Ok(entry)) => Some(entry),
             Some(Err(error)) => {
@@ -112,7 +112,7 @@ impl<D: Disk> Locked<'_, D> {
         };
         let state = State { session: self.store.session()?, current };
         let Some(lines) = self.store.already_resolved_in(&state)? else { return Ok(state) };
-        // Whoever wrote the line may have died before it was synced: first make it last.
+        // The process that wrote the line may have died before it was synced: sync it first.
         self.append(&lines, b"")?;
         self.sync_dir_of(&lines)?;
         self.remove(&self.store.path(CURRENT))?;
@@ -122,8 +122,8 @@ impl<D: Disk> Locked<'_, D> {
         Ok(State { current: None, ..state })
     }
 
-    /// Temporary files of our own making: nobody else writes while the lock is ours.
-    fn sweep(&self) -> Result<(), JournalError> {
+    /// Safe while this process holds the lock: no other process writes.
+    fn remove_temporary_files(&self) -> Result<(), JournalError> {
         for name in self.store.names(&self.store.dir)? {
             if name.ends_with(TEMP_SUFFIX) {
                 self.remove(&self.store.path(&name))?;

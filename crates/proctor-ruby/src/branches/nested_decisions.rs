@@ -2,17 +2,17 @@
 
 use ruby_prism::{Node, Visit};
 
-use super::ways::Way;
-use super::{Parent, Study};
+use super::continuation::Continuation;
+use super::{BodyAnalysis, Parent};
 
 /// Walks an expression and hands whatever may decide something back to the study.
-pub(super) struct Inside<'s, 'a> {
-    study: &'s mut Study<'a>,
+pub(super) struct NestedDecisions<'s, 'a> {
+    study: &'s mut BodyAnalysis<'a>,
     parent: &'s Parent,
 }
 
-impl<'s, 'a> Inside<'s, 'a> {
-    pub(super) fn new(study: &'s mut Study<'a>, parent: &'s Parent) -> Self {
+impl<'s, 'a> NestedDecisions<'s, 'a> {
+    pub(super) fn new(study: &'s mut BodyAnalysis<'a>, parent: &'s Parent) -> Self {
         Self { study, parent }
     }
 
@@ -42,7 +42,7 @@ macro_rules! left_alone {
     };
 }
 
-impl<'a> Visit<'a> for Inside<'_, 'a> {
+impl<'a> Visit<'a> for NestedDecisions<'_, 'a> {
     handed_back! {
         visit_call_node: CallNode,
         visit_if_node: IfNode,
@@ -83,15 +83,15 @@ impl<'a> Visit<'a> for Inside<'_, 'a> {
     }
 
     fn visit_block_node(&mut self, node: &ruby_prism::BlockNode<'a>) {
-        self.study.block(&Way::of(node.body()), self.parent);
+        self.study.block(&Continuation::of(node.body()), self.parent);
     }
 
     fn visit_lambda_node(&mut self, node: &ruby_prism::LambdaNode<'a>) {
-        self.study.block(&Way::of(node.body()), self.parent);
+        self.study.block(&Continuation::of(node.body()), self.parent);
     }
 
     /// Several statements in parentheses, the body of a `for`, code within a text: guards count among them.
     fn visit_statements_node(&mut self, node: &ruby_prism::StatementsNode<'a>) {
-        self.study.block(&Way::List(node.body()), self.parent);
+        self.study.block(&Continuation::List(node.body()), self.parent);
     }
 }

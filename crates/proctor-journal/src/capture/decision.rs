@@ -9,14 +9,14 @@ use proctor_text::shorten;
 use super::tally::{Source, TallyReading};
 use super::{CapturedOutcome, CommandReading, CommandResult, Expectation, Tool, text};
 
-/// Why a run does not tell whether the tests passed.
-struct Obstacle {
+/// Why a run does not show whether the tests passed.
+struct Undecided {
     reason: String,
     /// Whether nothing was really run, so that another exit code or output says nothing either.
     is_not_run: bool,
 }
 
-impl Obstacle {
+impl Undecided {
     /// Something ran, but its tests are not known.
     fn uncounted(reason: impl Into<String>) -> Self {
         Self { reason: reason.into(), is_not_run: false }
@@ -28,7 +28,7 @@ impl Obstacle {
     }
 }
 
-pub(super) fn weigh(
+pub(super) fn decide_outcome(
     expectation: &Expectation,
     run: &CommandResult,
     command: &CommandReading,
@@ -54,8 +54,8 @@ pub(super) fn weigh(
             }
             Err(obstacle) => (CapturedOutcome::Inconclusive, obstacle.reason),
         },
-        Expectation::Exit(code) => weigh_exit(*code, run, command, tests.err()),
-        Expectation::Match(pattern) => weigh_match(pattern, run, tests.err()),
+        Expectation::Exit(code) => decide_exit_code(*code, run, command, tests.err()),
+        Expectation::Match(pattern) => decide_match(pattern, run, tests.err()),
     }
 }
 
@@ -66,16 +66,16 @@ fn signal_in(exit: i32) -> Option<i32> {
 
 /// A named exit code that is seen confirms, unless a file, target or script was missing; one that is not seen
 /// falsifies only if the run was a real run.
-fn weigh_exit(
+fn decide_exit_code(
     code: i32,
     run: &CommandResult,
     command: &CommandReading,
-    obstacle: Option<Obstacle>,
+    obstacle: Option<Undecided>,
 ) -> (CapturedOutcome, String) {
     let obstacle = obstacle.filter(|obstacle| obstacle.is_not_run);
     match (run.exit, obstacle) {
         (None, _) => (CapturedOutcome::Inconclusive, "the exit code is not known".to_owned()),
-        (Some(seen), _) if seen == code => match missing(run, command) {
+        (Some(seen), _) if seen == code => match missing_file(run, command) {
             Some(line) => (CapturedOutcome::Inconclusive, format!("exit code {seen}, but {line}")),
             None => (CapturedOutcome::Confirmed, format!("exit code {seen}")),
         },
@@ -88,10 +88,10 @@ fn weigh_exit(
     }
 }
 
-fn weigh_match(
+fn decide_match(
     pattern: &regex::Regex,
     run: &CommandResult,
-    obstacle: Option<Obstacle>,
+    obstacle: Option<Undecided>,
 ) -> (CapturedOutcome, String) {
     let output = text::plain(&run.output);
     match (pattern.find(&output), obstacle.filter(|obstacle| obstacle.is_not_run)) {
@@ -114,7 +114,7 @@ fn weigh_match(
 }
 
 /// What the output says is missing. A plain command may well speak of missing files; that is its result.
-fn missing(run: &CommandResult, command: &CommandReading) -> Option<String> {
+fn missing_file(run: &CommandResult, command: &CommandReading) -> Option<String> {
     let is_known = command.runs_no_tests() || run.exit == Some(0) || run.recorded.is_some();
     let line = text::missing(&run.output).filter(|_| !is_known)?;
     Some(format!("it was not run: {}", shorten(&line, 120)))
@@ -125,20 +125,20 @@ fn tests_passed(
     run: &CommandResult,
     command: &CommandReading,
     reading: Option<&TallyReading>,
-) -> Result<(bool, String), Obstacle> {
+) -> Result<(bool, String), Undecided> {
     // The exit code of the tests themselves, where it is known.
     let exit = match &run.recorded {
         Some(recorded) => recorded.exit,
         None => run.exit,
     };
     if let Some(signal) = exit.and_then(signal_in) {
-        return Err(Obstacle::not_run(format!("the command was ended by signal {signal}")));
+        return Err(Undecided::not_run(format!("the command was ended by signal {signal}")));
     }
     if let (Some(code @ (126 | 127)), None) = (exit, reading) {
-        return Err(Obstacle::not_run(format!("the command could not be run (exit code {code})")));
+        return Err(Undecided::not_run(format!("the command could not be run (exit code {code})")));
     }
     if command.runs_no_tests() && run.recorded.is_none() {
-        return Err(Obstacle::uncounted("the command ran no tests; expect `exit:N`"));
+        return Err(Undecided::uncounted("the command ran no tests; expect `exit:N`"));
     }
     let Some(reading) = reading else { return Err(uncounted(run, command)) };
     counted(run, command, reading, exit)
@@ -149,13 +149,13 @@ fn counted(
     command: &CommandReading,
     reading: &TallyReading,
     exit: Option<i32>,
-) -> Result<(bool, String), Obstacle> {
+) -> Result<(bool, String), Undecided> {
     let tally = &reading.tally;
     let numbers = tally.to_string();
-    let exit_speaks = run.recorded.is_some() || command.exit_speaks_for_all();
+    let exit_speaks = run.recorded.is_some() || command.exit_code_covers_all();
     if tally.bad() > 0 {
         return match exit {
-            Some(0) if exit_speaks => Err(Obstacle::uncounted(format!(
+            Some(0) if exit_speaks => Err(Undecided::uncounted(format!(
                 "{numbers}, but the exit code is 0: the two contradict each other"
             ))),
             _ => Ok((false, numbers)),
@@ -164,25 +164,26 @@ fn counted(
     let broken = exit != Some(0) && text::has_compile_error(&run.output);
     if tally.unloadable > 0 || broken {
         let reason = format!("not everything could be compiled or loaded ({numbers})");
-        return Err(Obstacle::not_run(reason));
+        return Err(Undecided::not_run(reason));
     }
     if run.recorded.as_ref().is_some_and(|recorded| !recorded.finished) {
-        return Err(Obstacle::not_run(format!("the run did not finish ({numbers})")));
+        return Err(Undecided::not_run(format!("the run did not finish ({numbers})")));
     }
     if tally.passed == 0 {
-        let reason = missing(run, command).unwrap_or_else(|| format!("no tests ran ({numbers})"));
-        return Err(Obstacle::not_run(reason));
+        let reason =
+            missing_file(run, command).unwrap_or_else(|| format!("no tests ran ({numbers})"));
+        return Err(Undecided::not_run(reason));
     }
     if let Some(runner) = runner_without_counts(run, command, reading) {
-        return Err(Obstacle::uncounted(format!("{numbers}, but {runner} counted no tests")));
+        return Err(Undecided::uncounted(format!("{numbers}, but {runner} counted no tests")));
     }
     match exit {
         Some(0) if exit_speaks => Ok((true, numbers)),
-        Some(0) => Err(Obstacle::uncounted(format!(
+        Some(0) => Err(Undecided::uncounted(format!(
             "{numbers}, but the exit code is not that of the tests: run them last and without a pipe, or with `set -o pipefail`"
         ))),
-        None => Err(Obstacle::uncounted(format!("{numbers}, but the exit code is not known"))),
-        Some(code) => Err(Obstacle::uncounted(format!(
+        None => Err(Undecided::uncounted(format!("{numbers}, but the exit code is not known"))),
+        Some(code) => Err(Undecided::uncounted(format!(
             "{numbers}, but the exit code is {code}: the two contradict each other"
         ))),
     }
@@ -208,20 +209,20 @@ fn runner_without_counts(
     }
 }
 
-/// Both ways alike: a runner that counts nothing has shown nothing.
-fn uncounted(run: &CommandResult, command: &CommandReading) -> Obstacle {
-    if let Some(line) = missing(run, command) {
-        return Obstacle::not_run(line);
+/// The same for `pass` and `fail`: a runner without counts is no evidence.
+fn uncounted(run: &CommandResult, command: &CommandReading) -> Undecided {
+    if let Some(line) = missing_file(run, command) {
+        return Undecided::not_run(line);
     }
     if text::has_no_tests(&run.output) {
-        return Obstacle::not_run("no tests ran");
+        return Undecided::not_run("no tests ran");
     }
-    let Some(code) = run.exit else { return Obstacle::uncounted("the exit code is not known") };
+    let Some(code) = run.exit else { return Undecided::uncounted("the exit code is not known") };
     if code != 0 && text::has_compile_error(&run.output) {
         let reason = format!("the tests could not be compiled or loaded (exit code {code})");
-        return Obstacle::not_run(reason);
+        return Undecided::not_run(reason);
     }
-    Obstacle::uncounted(match (command.runners().next(), command.unknown()) {
+    Undecided::uncounted(match (command.runners().next(), command.unknown()) {
         (Some(runner), _) => format!("{runner} ended with exit code {code} and counted no tests"),
         (None, unknown) => format!(
             "`{}` ended with exit code {code}; whether it ran tests is not known",
