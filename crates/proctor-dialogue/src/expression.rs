@@ -14,6 +14,9 @@ use proctor_yaml::decimal::is_whole;
 /// Building the functions of CEL takes longer than most expressions.
 pub(crate) static STDLIB: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(Env::stdlib()));
 
+/// The stack on which expressions are evaluated. Measured in a debug build: a level takes less than 32 KiB.
+const EVALUATOR_STACK: usize = 8 << 20;
+
 /// Why an expression has no truth value.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say what the fields are")]
@@ -45,7 +48,11 @@ pub fn evaluate(
     }
     let some_calls_unknown = || transcript.turns.iter().any(|turn| turn.calls_unknown);
     let written = expression.source().to_owned();
-    match expression.program().execute(&context) {
+    // The evaluator recurses; its depth is bounded when the expression is read.
+    let evaluated = stacker::maybe_grow(EVALUATOR_STACK / 2, EVALUATOR_STACK, || {
+        expression.program().execute(&context)
+    });
+    match evaluated {
         Ok(Cel::Bool(value)) => Ok(value),
         Ok(value) => Err(EvaluationError::NotBoolean { expression: written, value }),
         Err(source) if lacks_calls(&source) && some_calls_unknown() => {

@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_detached_program_can_be_killed() {
-        let process = shell("sleep 600", ChildEnvironment::inherited()).start().unwrap();
+        let process = shell("exec sleep 600", ChildEnvironment::inherited()).start().unwrap();
         assert!(!process.has_ended().unwrap());
         process.kill().unwrap();
         assert!(process.has_ended().unwrap());

@@ -69,10 +69,26 @@ pub struct NotYaml {
     pub place: Place,
 }
 
-/// Reads one YAML document. JSON is YAML, so it reads that too.
+/// How deeply lists and mappings may be nested, and how many values, keys included, a document may have.
+pub const MAX_DEPTH: usize = 128;
+const MAX_VALUES: usize = 2_000_000;
+
+/// Reads one YAML document. JSON is YAML, so it reads that too. Nesting beyond [`MAX_DEPTH`] is refused with its place.
 pub fn read_yaml(text: &str) -> Result<Node, NotYaml> {
+    with_deep_stack(|| parse(text))
+}
+
+/// Runs something that recurses as deeply as a document is nested, with a stack that is large enough for [`MAX_DEPTH`] levels.
+pub(crate) fn with_deep_stack<T>(work: impl FnOnce() -> T) -> T {
+    /// Measured in a debug build: a level of a scenario takes up to 200 KiB.
+    const STACK: usize = 64 << 20;
+    stacker::maybe_grow(STACK / 2, STACK, work)
+}
+
+fn parse(text: &str) -> Result<Node, NotYaml> {
     // Without this, `user: yes` would say `true`.
-    let options = serde_saphyr::options! { strict_booleans: true };
+    let budget = serde_saphyr::budget! { max_depth: MAX_DEPTH, max_nodes: MAX_VALUES };
+    let options = serde_saphyr::options! { strict_booleans: true, budget: budget };
     // Editors on Windows put a byte order mark before the first character.
     let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     let mut node = serde_saphyr::from_str_with_options::<YamlNode>(text, options)

@@ -15,7 +15,7 @@ use serde::de::{
 use serde::{Deserializer, forward_to_deserialize_any};
 
 use crate::exact_numbers;
-use crate::node::{Key, Kind, Node, Place};
+use crate::node::{Key, Kind, Node, Place, with_deep_stack};
 use crate::problem::{Finding, Findings};
 
 use crate::at::{LIST_MARK, PLACE_MARK};
@@ -27,7 +27,8 @@ const MAX_LEFT_OUT: usize = 100;
 pub fn read_node<T: DeserializeOwned>(node: &Node, findings: &mut Findings) -> Option<T> {
     let pass = ReadPass::default();
     for _ in 0..MAX_LEFT_OUT {
-        let result = T::deserialize(Reader { node, path: &TreePath::Root, pass: &pass });
+        let read = || T::deserialize(Reader { node, path: &TreePath::Root, pass: &pass });
+        let result = with_deep_stack(read);
         pass.unknown_keys.take().into_iter().for_each(|finding| findings.push(finding));
         match result {
             Ok(value) => {

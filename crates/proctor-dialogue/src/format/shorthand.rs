@@ -110,8 +110,12 @@ pub struct PatternError {
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum ExpressionError {
-    #[error("the expression is nested too deeply")]
-    TooDeep,
+    #[error("the expression is nested too deeply: {levels} levels, at most {MAX_NESTING}")]
+    TooDeep { levels: usize },
+    #[error(
+        "the expression has {operators} operators, at most {MAX_OPERATORS}: split it into several checks"
+    )]
+    TooLong { operators: usize },
     /// `reason` is the first line of the compiler's message; the lines after it draw the expression.
     #[error("`{expression}` is not a CEL expression: {reason}")]
     NotCel { expression: String, reason: String, source: cel::ParseErrors },
@@ -165,8 +169,12 @@ impl Pattern {
     }
 }
 
-/// How deeply an expression may be nested; signs count, closed brackets do not.
-const MAX_NESTING: i32 = 60;
+/// How deeply brackets may be nested.
+const MAX_NESTING: usize = 60;
+/// How many operators an expression may have: each is a level of the tree that is parsed, evaluated and dropped by recursion.
+const MAX_OPERATORS: usize = 250;
+/// The stack on which expressions are compiled. Measured in a debug build: a level takes up to 200 KiB.
+const COMPILER_STACK: usize = 128 << 20;
 
 /// A CEL expression, checked when the file is read.
 #[derive(Clone)]
@@ -182,18 +190,18 @@ impl Expression {
     }
 
     fn compile(source: &str) -> Result<Self, ExpressionError> {
-        let depth = source.chars().scan(0_i32, |depth, letter| {
-            *depth += match letter {
-                '(' | '[' | '{' | '!' | '-' => 1,
-                ')' | ']' | '}' => -1,
-                _ => 0,
-            };
-            Some(*depth)
-        });
-        // The parser recurses; a file must not be able to exhaust its stack.
-        if depth.max().unwrap_or_default() > MAX_NESTING {
-            return Err(ExpressionError::TooDeep);
+        let size = ExpressionSize::of(source);
+        if size.nesting > MAX_NESTING {
+            return Err(ExpressionError::TooDeep { levels: size.nesting });
         }
+        if size.operators > MAX_OPERATORS {
+            return Err(ExpressionError::TooLong { operators: size.operators });
+        }
+        stacker::maybe_grow(COMPILER_STACK / 2, COMPILER_STACK, || Self::compile_bounded(source))
+    }
+
+    /// Compiles an expression whose size is within the limits.
+    fn compile_bounded(source: &str) -> Result<Self, ExpressionError> {
         let program = Program::compile(source).map_err(|error| {
             let text = error.to_string();
             let reason = text.lines().next().unwrap_or_default().trim_start_matches("ERROR: ");
@@ -218,6 +226,33 @@ impl Expression {
 
     pub(crate) fn program(&self) -> &Program {
         &self.program
+    }
+}
+
+/// An upper bound of what parsing and evaluating an expression costs in levels of recursion. Characters in texts and comments count
+/// too: to tell them apart safely would take a second parser.
+struct ExpressionSize {
+    nesting: usize,
+    operators: usize,
+}
+
+impl ExpressionSize {
+    fn of(source: &str) -> Self {
+        let mut size = Self { nesting: 0, operators: 0 };
+        let mut open = 0_usize;
+        for letter in source.chars() {
+            match letter {
+                '(' | '[' | '{' => open += 1,
+                ')' | ']' | '}' => open = open.saturating_sub(1),
+                '!' | '-' | '+' | '*' | '/' | '%' | '?' | '.' | '<' | '>' | '=' | '&' | '|' => {
+                    size.operators += 1;
+                }
+                _ => {}
+            }
+            size.nesting = size.nesting.max(open);
+        }
+        size.operators += source.matches("in").count();
+        size
     }
 }
 
@@ -408,8 +443,30 @@ mod tests {
 
     #[test]
     fn expressions_have_a_depth() {
-        let nested = format!("{}1{} == 1", "(".repeat(2000), ")".repeat(2000));
-        assert!(matches!(Expression::new(&nested), Err(ExpressionError::TooDeep)));
+        let nested = |levels| format!("{}1{} == 1", "(".repeat(levels), ")".repeat(levels));
+        assert!(Expression::new(&nested(MAX_NESTING)).is_ok());
+        let refused = Expression::new(&nested(2000)).unwrap_err().to_string();
+        assert_eq!(refused, "the expression is nested too deeply: 2000 levels, at most 60");
+    }
+
+    /// Audit S4: a sum of 52 terms ended the process.
+    #[test]
+    fn s4_expressions_have_a_length() {
+        let sum = |terms: usize| format!("{} > 0", vec!["1"; terms].join("+"));
+        assert!(Expression::new(&sum(MAX_OPERATORS)).is_ok());
+        let refused = Expression::new(&sum(5000)).unwrap_err().to_string();
+        assert!(refused.starts_with("the expression has 5000 operators, at most 250"), "{refused}");
+        for longest in [
+            format!("{}true", "!".repeat(MAX_OPERATORS)),
+            format!("{}1 < 2", "-".repeat(MAX_OPERATORS - 1)),
+            format!("{}true", "true || ".repeat(MAX_OPERATORS / 2)),
+            format!("{}true", "true ? false : ".repeat(MAX_OPERATORS)),
+            format!("turn{} == 1", ".a".repeat(MAX_OPERATORS - 2)),
+            format!("1{}", " in [1]".repeat(20)),
+        ] {
+            // Whether it means anything does not matter here.
+            drop(Expression::new(&longest));
+        }
     }
 
     proptest! {

@@ -15,6 +15,7 @@ mod env;
 mod errors;
 mod examples;
 mod generated;
+mod input_limits;
 mod journal;
 mod journal_hook;
 mod journal_run;
