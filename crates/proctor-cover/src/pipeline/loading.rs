@@ -34,7 +34,7 @@ impl PipelineRun<'_> {
             let loaded = way.map_err(|error| format!("cannot be loaded: {error}"));
             match loaded.and_then(|way| Ok((way, self.existing_spec(target)?))) {
                 Ok((way, existing)) => {
-                    parts.push(LoadedTarget { index, target, way, existing, report })
+                    parts.push(LoadedTarget { index, target, way, existing, report });
                 }
                 Err(error) => self.fail(target, report, error)?,
             }

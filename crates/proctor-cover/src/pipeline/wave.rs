@@ -362,7 +362,7 @@ fn batches<'t>(open: &[&'t Target]) -> Vec<Vec<&'t Target>> {
     for targets in waves.into_values() {
         match found.last_mut() {
             Some(last) if methods(last) + methods(&targets) <= MAX_METHODS_PER_BATCH => {
-                last.extend(targets)
+                last.extend(targets);
             }
             _ => found.push(targets),
         }

@@ -106,7 +106,7 @@ impl Driver {
                 }
                 WakeReason::Asked(Command::Stop { timeout }) => self.step(Event::Stop { timeout }),
                 WakeReason::Asked(Command::Kill) | WakeReason::HandlesGone => {
-                    self.step(Event::Kill)
+                    self.step(Event::Kill);
                 }
                 WakeReason::Asked(Command::Signal { number }) => self.signal(number),
                 WakeReason::Due => self.step(Event::Tick),

@@ -277,7 +277,7 @@ impl Checker<'_> {
                 }
                 "pry" if call.receiver.as_deref() == Some("binding") => self.check_debug_call(call),
                 name if bare && DEBUG_CALLS.contains(&name) && in_example => {
-                    self.check_debug_call(call)
+                    self.check_debug_call(call);
                 }
                 _ => {}
             }
