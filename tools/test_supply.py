@@ -1,4 +1,5 @@
-"""Tests of tools/yanked, tools/lock_files and tools/sbom; run by ./check with the Python of target/tools/formats. The first two need the network.
+"""Tests of tools/yanked, tools/lock_files, tools/sbom and SECURITY.md; run by ./check with the Python of target/tools/formats. Those of tools/yanked need
+the network.
 
     target/tools/formats/bin/python tools/test_supply.py
 """
@@ -7,6 +8,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 import unittest
@@ -139,6 +141,15 @@ class Sbom(unittest.TestCase):
 
     def test_the_same_commit_gives_the_same_bytes(self):
         self.assertEqual(sbom(), self.written)
+
+
+class SecurityPage(unittest.TestCase):
+    def test_every_test_it_names_exists(self):
+        root = TOOLS.parent
+        named = re.findall(r"`([\w./-]+)::(\w+)`", (root / "SECURITY.md").read_text())
+        self.assertGreater(len(named), 30)
+        for path, function in named:
+            self.assertRegex((root / path).read_text(), rf"\b(fn|def) {function}\(", f"{path}::{function}")
 
 
 if __name__ == "__main__":
