@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Number, Value};
 use serde_saphyr::Spanned;
+use serde_saphyr::budget::BudgetBreach;
 
 use crate::at::At;
 use crate::exact_numbers;
@@ -95,6 +96,9 @@ fn parse(text: &str) -> Result<Node, NotYaml> {
         .map(|read| read.0)
         .map_err(|error| {
             let place = error.location().map_or_else(Place::default, |at| place_of(&at));
+            if let Some(message) = exceeded_limit(&error) {
+                return NotYaml { message, place };
+            }
             let message = error.to_string();
             let first = message.lines().next().unwrap_or_default().trim_start_matches("error: ");
             // The position is printed separately.
@@ -103,6 +107,16 @@ fn parse(text: &str) -> Result<Node, NotYaml> {
         })?;
     exact_numbers::restore(&mut node, text);
     Ok(node)
+}
+
+/// The message about a limit that a document exceeds.
+fn exceeded_limit(error: &serde_saphyr::Error) -> Option<String> {
+    let serde_saphyr::Error::Budget { breach, .. } = error.without_snippet() else { return None };
+    Some(match breach {
+        BudgetBreach::Depth { .. } => format!("nested too deeply: at most {MAX_DEPTH} levels"),
+        BudgetBreach::Nodes { .. } => format!("too large: at most {MAX_VALUES} values"),
+        other => format!("too large: {other:?}"),
+    })
 }
 
 /// Allowed before the first character of a file.

@@ -22,6 +22,9 @@ pub struct FileProblem {
     pub snippet: String,
 }
 
+/// How many characters of a line are shown.
+const MAX_SNIPPET: usize = 160;
+
 impl FileProblem {
     /// `file:line:column`.
     pub fn place(&self) -> String {
@@ -39,13 +42,27 @@ impl FileProblem {
         Details(self).to_string()
     }
 
+    /// The line as far as it is shown, and the index of the column in it: all of it, or what is around the column.
+    fn shown_part(&self) -> (String, usize) {
+        let column = self.column.saturating_sub(1) as usize;
+        if self.snippet.chars().count() <= MAX_SNIPPET {
+            return (self.snippet.clone(), column);
+        }
+        let first = column.saturating_sub(MAX_SNIPPET / 2);
+        let part: String = self.snippet.chars().skip(first).take(MAX_SNIPPET).collect();
+        let left = if first > 0 { "…" } else { "" };
+        let right = if self.snippet.chars().count() > first + MAX_SNIPPET { "…" } else { "" };
+        (format!("{left}{part}{right}"), column - first + left.chars().count())
+    }
+
     fn write_details(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
         if !self.snippet.is_empty() {
             let number = self.line.to_string();
             let margin = " ".repeat(number.len());
-            let indent = " ".repeat(self.column.saturating_sub(1) as usize);
-            write!(f, "\n {number} | {}\n {margin} | {indent}^", self.snippet)?;
+            let (shown, column) = self.shown_part();
+            let indent = " ".repeat(column);
+            write!(f, "\n {number} | {shown}\n {margin} | {indent}^")?;
         }
         if let Some(hint) = &self.hint {
             write!(f, "\n   hint: {hint}")?;
@@ -192,6 +209,17 @@ mod tests {
            |   ^
            hint: did you mean `topics`?
         ");
+    }
+
+    #[test]
+    fn of_a_long_line_the_part_around_the_column_is_shown() {
+        let line = format!("{}é!{}", "a".repeat(500), "b".repeat(500));
+        let place = Place { line: 1, column: 502 };
+        let shown = Finding::new(place, "x").in_file("f", &line).details();
+        let rows: Vec<&str> = shown.lines().collect();
+        assert_eq!(rows[1], format!(" 1 | …{}é!{}…", "a".repeat(79), "b".repeat(79)));
+        let mark = rows[2].chars().position(|letter| letter == '^').unwrap();
+        assert_eq!(rows[1].chars().nth(mark), Some('!'));
     }
 
     #[test]

@@ -67,9 +67,14 @@ fn s4_scenarios_of_any_depth_are_read_or_refused() {
         );
         if code == 2 {
             assert!(
-                ran.stderr.contains(&file),
+                ran.stdout.contains(&file),
                 "{name} is not named: {}",
-                proctor_text::truncate(&ran.stderr, 2000)
+                proctor_text::truncate(&ran.terminal(), 2000)
+            );
+            assert!(
+                ["at most", "recursion limit"].iter().any(|limit| ran.stdout.contains(limit)),
+                "{name}: no limit is named: {}",
+                proctor_text::truncate(&ran.terminal(), 2000)
             );
         }
         std::fs::remove_file(path).unwrap();
