@@ -241,7 +241,7 @@ impl Engine {
             Input::CheckFailed { id, message } => self.check_failed(id, &message),
             Input::DeadlineReached { id } => self.deadline_reached(id),
             Input::PartyUnavailable { status, fault, message } => {
-                self.party_unavailable(status, fault, message)
+                self.party_unavailable(status, fault, message);
             }
             Input::TimedOut => self.timed_out(),
             Input::Next(next) => self.next(next),
@@ -281,7 +281,7 @@ impl Engine {
             WorkItem::Step(index) => self.start_step(index),
             WorkItem::NextSimulated => self.next_simulated(),
             WorkItem::User { text, source, metadata } => {
-                self.add_user_message(text, source, metadata)
+                self.add_user_message(text, source, metadata);
             }
             WorkItem::CallAgent => self.call_agent(),
             WorkItem::Classify => self.classify(),

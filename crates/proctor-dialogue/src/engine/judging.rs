@@ -180,7 +180,7 @@ impl Engine {
         match &pending_request.purpose {
             JudgePurpose::Topic => self.topic_chosen(item.topic.unwrap_or_default()),
             JudgePurpose::Stop(_) | JudgePurpose::Limit => {
-                self.goal_judged(item, &pending_request.purpose)
+                self.goal_judged(item, &pending_request.purpose);
             }
             JudgePurpose::Checks(_) => {}
         }

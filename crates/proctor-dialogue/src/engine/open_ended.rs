@@ -103,7 +103,7 @@ impl Engine {
         match self.transcript.topic().map(str::to_owned).filter(|_| self.open_ended_state.is_some())
         {
             Some(topic) => {
-                self.queue_first([WorkItem::CheckTopic(topic), WorkItem::EndSimulation(reason)])
+                self.queue_first([WorkItem::CheckTopic(topic), WorkItem::EndSimulation(reason)]);
             }
             None => self.end_simulation(reason),
         }

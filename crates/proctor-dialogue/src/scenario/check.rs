@@ -345,7 +345,7 @@ impl ExampleChecker<'_> {
             for trigger in &topic.triggers {
                 match trigger {
                     Trigger::TurnsIn(turns) => {
-                        self.check_topic(&turns.topic.value, turns.topic.place)
+                        self.check_topic(&turns.topic.value, turns.topic.place);
                     }
                     Trigger::Response(pattern) | Trigger::User(pattern) => {
                         check_blank("triggers", [pattern.source()], name.place, self.findings);
