@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use proctor_dialogue::Words;
-use proctor_llm::{Redactor, Secret};
+use proctor_redact::{Redactor, Secret};
 
 use crate::failure::Failure;
 
@@ -117,7 +117,7 @@ mod tests {
         let filled =
             places.text("${bin}/a --at ${port} ${message} $${env:TOKEN} ${env:TOKEN}").unwrap();
         assert_eq!(filled, "/b/a --at 8080 ${message} $${env:TOKEN} hush-hush");
-        assert_eq!(places.redactor.text("so hush-hush"), "so [redacted]");
+        assert_eq!(places.redactor.redact_text("so hush-hush").into_owned(), "so [redacted]");
         assert_eq!(places.text("${here}/x ${open").unwrap(), "/p/examples/x ${open");
         let missing = places.text("${env:NOPE}").unwrap_err();
         assert!(missing.message.contains("NOPE is not set"), "{missing:?}");
