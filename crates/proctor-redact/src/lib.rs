@@ -5,7 +5,7 @@
 //! less than [`SHORTEST_SECRET`] characters are not filtered; whoever tells one is told so.
 //!
 //! ```
-//! use proctor_redact::{Redactor, Secret, StreamRedactor};
+//! use proctor_redact::{Redactor, StreamRedactor};
 //!
 //! let redactor = Redactor::default();
 //! let too_short = redactor.learn_variables([("ACME_API_KEY", "hush-hush-42"), ("PIN_TOKEN", "123")]);
