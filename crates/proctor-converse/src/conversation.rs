@@ -17,7 +17,7 @@ use proctor_dialogue::{
     Message, Next, RequestId, SimulatorRequest, ToolCall, Transcript,
 };
 use proctor_events::{Body, Fault, Status};
-use proctor_llm::Redactor;
+use proctor_redact::Redactor;
 use serde_json::Value;
 use tokio::time::Instant;
 

@@ -7,7 +7,8 @@ use proctor_dialogue::{
     parse_judge_answer,
 };
 use proctor_events::{Millis, ModelCall};
-use proctor_llm::{Acceptance, Model, Purpose, Redactor, Request};
+use proctor_llm::{Acceptance, Model, Purpose, Request};
+use proctor_redact::Redactor;
 use serde_json::{Map, Value, json};
 
 use crate::BoxFuture;
@@ -58,7 +59,7 @@ impl ModelJudge {
             acceptance: Acceptance::new(move |_, answer| {
                 parse_judge_answer(&answer.text, &question).is_ok()
             }),
-            ..Request::ask(Purpose::Judge, self.redactor.text(&prompt.user))
+            ..Request::ask(Purpose::Judge, self.redactor.redact_text(&prompt.user).into_owned())
                 .with_system(prompt.system)
                 .in_conversation(attempt_id.name())
         }

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use proctor_dialogue::{Say, ScriptRule, SimulatorRequest, clean_simulator_answer};
 use proctor_events::ModelCall;
-use proctor_llm::{Acceptance, Model, Purpose, Redactor, Request};
+use proctor_llm::{Acceptance, Model, Purpose, Request};
+use proctor_redact::Redactor;
 
 use crate::BoxFuture;
 use crate::attempt_id::AttemptId;
@@ -61,9 +62,12 @@ impl Simulator for ModelSimulator {
                 acceptance: Acceptance::new(|_, answer| {
                     clean_simulator_answer(&answer.text).is_some()
                 }),
-                ..Request::ask(Purpose::Simulator, self.redactor.text(&prompt.user))
-                    .with_system(self.redactor.text(&prompt.system))
-                    .in_conversation(attempt_id.name())
+                ..Request::ask(
+                    Purpose::Simulator,
+                    self.redactor.redact_text(&prompt.user).into_owned(),
+                )
+                .with_system(self.redactor.redact_text(&prompt.system).into_owned())
+                .in_conversation(attempt_id.name())
             };
             ask_model(&*self.model, &request).await
         })

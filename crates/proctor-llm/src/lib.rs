@@ -28,7 +28,7 @@
 //! # Ok(()) }
 //! ```
 //!
-//! This crate does not print and does not read the environment: keys come in as [`Secret`]s,
+//! This crate does not print and does not read the environment: keys come in as [`proctor_redact::Secret`]s,
 //! which no `Debug` output, error message, cache or cassette ever shows. It knows nothing of
 //! conversations, criteria or events.
 
@@ -45,7 +45,6 @@ pub mod price;
 pub mod rate;
 mod request;
 mod scripted;
-mod secret;
 pub mod sse;
 mod template;
 #[cfg(test)]
@@ -72,4 +71,3 @@ pub use request::{
     ToolSpec,
 };
 pub use scripted::{Rule, ScriptedModel, ScriptedReply, WhenSpent};
-pub use secret::{Redactor, SHORTEST_SECRET, Secret, names_a_secret};

@@ -7,8 +7,8 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use proctor_llm::Redactor;
 use proctor_process::{ManagedProcess, OutputStream};
+use proctor_redact::Redactor;
 use tokio::sync::Notify;
 
 use super::malformed_lines::MalformedLines;

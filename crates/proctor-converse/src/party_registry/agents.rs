@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use proctor_dialogue::{AgentFields, ChatSpec, HttpSpec, Readiness, ToolCallPlaces};
 use proctor_llm::wire::Dialect;
-use proctor_llm::{
-    Endpoint, HttpModel, Layers, MappedAgent, Mapping, Request, Secret, ToolCallPaths,
-};
+use proctor_llm::{Endpoint, HttpModel, Layers, MappedAgent, Mapping, Request, ToolCallPaths};
 use proctor_process::Guard;
+use proctor_redact::Secret;
 use serde_json::Value;
 
 use super::placeholder_values::PlaceholderValues;

@@ -22,8 +22,9 @@ use proctor_dialogue::{
     AgentFields, AgentReports, AgentSpec, At, Example, GroupKey, ModelFields, ModelSpec,
     PartySpecs, ServerSpec,
 };
-use proctor_llm::{Budget, Jitter, Layers, Price, PriceTable, ReplayMode, Secret};
+use proctor_llm::{Budget, Jitter, Layers, Price, PriceTable, ReplayMode};
 use proctor_process::Guard;
+use proctor_redact::Secret;
 use serde_json::Value;
 
 use self::agents::AgentParts;

@@ -8,9 +8,10 @@ use proctor_dialogue::{ModelFields, ScriptRule};
 use proctor_llm::wire::Dialect;
 use proctor_llm::{
     Budget, Cache, CommandConfig, CommandInput, CommandModel, CommandOutput, Endpoint, HttpModel,
-    Jitter, Layers, Limits, Model, PriceTable, Redactor, RequestLimiter, RetryPolicy, Secret,
+    Jitter, Layers, Limits, Model, PriceTable, RequestLimiter, RetryPolicy,
 };
 use proctor_process::Guard;
+use proctor_redact::{Redactor, Secret};
 
 use super::placeholder_values::PlaceholderValues;
 use crate::failure::Failure;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use proctor_dialogue::CommandWords;
-use proctor_llm::{Redactor, Secret};
+use proctor_redact::{Redactor, Secret};
 
 use crate::failure::Failure;
 
@@ -118,7 +118,7 @@ mod tests {
             .text("${bin}/a --at ${port} ${message} $${env:TOKEN} ${env:TOKEN}")
             .unwrap();
         assert_eq!(filled, "/b/a --at 8080 ${message} $${env:TOKEN} hush-hush");
-        assert_eq!(placeholders.redactor.text("so hush-hush"), "so [redacted]");
+        assert_eq!(placeholders.redactor.redact_text("so hush-hush").into_owned(), "so [redacted]");
         assert_eq!(placeholders.text("${here}/x ${open").unwrap(), "/p/examples/x ${open");
         let missing = placeholders.text("${env:NOPE}").unwrap_err();
         assert!(missing.message.contains("NOPE is not set"), "{missing:?}");

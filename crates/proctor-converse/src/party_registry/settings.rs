@@ -10,7 +10,8 @@ use proctor_dialogue::{
     AgentFields, ChatSpec, CommandWords, HttpSpec, ModelFields, PartySpecs, Pattern, QuestionKind,
     Say, ScriptRule, ScriptedCall, ServerSpec, Then, ToolStub, VerdictRule,
 };
-use proctor_llm::{names_a_secret, request_hash};
+use proctor_llm::request_hash;
+use proctor_redact::names_a_secret;
 use serde_json::{Map, Value, json};
 
 use super::models::MAX_TOKENS;

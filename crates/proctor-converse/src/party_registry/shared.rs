@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use proctor_dialogue::ModelFields;
-use proctor_llm::{Budget, Cache, Cost, Player, Recorder, Redactor, SHORTEST_SECRET, UnknownPrice};
+use proctor_llm::{Budget, Cache, Cost, Player, Recorder, UnknownPrice};
+use proctor_redact::{Redactor, SHORTEST_SECRET};
 use serde_json::Map;
 
 use super::made_parties::MadeParties;

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use proctor_dialogue::{ModelFields, ScriptRule, Then};
 use proctor_llm::{
-    Budget, Cost, Jitter, Layers, Model, Player, PriceTable, Recorder, Redactor, ReplayMode,
-    ReplayedModel, Rule, ScriptedModel, ScriptedReply, UnknownPrice, WhenSpent,
+    Budget, Cost, Jitter, Layers, Model, Player, PriceTable, Recorder, ReplayMode, ReplayedModel,
+    Rule, ScriptedModel, ScriptedReply, UnknownPrice, WhenSpent,
 };
 use proctor_process::Guard;
+use proctor_redact::Redactor;
 
 use super::models::{self, MAX_TOKENS, MadeModel, SharedModelParts};
 use super::placeholder_values::{Environment, PlaceholderValues};

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use proctor_redact::Redactor;
 use serde_json::Value;
 
 use super::drift::{Drift, differences, distance};
@@ -13,7 +14,6 @@ use crate::canonical::{canonical_request, request_hash, sorted};
 use crate::error::{ErrorKind, ModelError};
 use crate::model::{Billing, Identity, Model, ModelFuture};
 use crate::request::{ConversationId, Purpose, Request};
-use crate::secret::Redactor;
 
 /// How many differences a message shows, and how many recorded requests are looked at for it.
 const SHOWN: usize = 4;
@@ -94,9 +94,9 @@ impl Player {
         conversation: &str,
         request: &Value,
     ) -> Result<Outcome, ModelError> {
-        let request = sorted(&self.redactor.value(request));
+        let request = sorted(&self.redactor.redact_value(request));
         let hash = request_hash(&request);
-        let conversation = self.redactor.text(conversation);
+        let conversation = self.redactor.redact_text(conversation).into_owned();
         let mut state = self.state();
         let n =
             *state.asked.entry((kind, conversation.clone())).and_modify(|n| *n += 1).or_insert(0);

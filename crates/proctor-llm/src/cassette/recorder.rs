@@ -7,6 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use proctor_redact::Redactor;
 use serde_json::{Map, Value};
 
 use super::format::{Entry, Outcome, header};
@@ -15,7 +16,6 @@ use crate::canonical::{canonical_request, request_hash, sorted};
 use crate::error::{ErrorKind, ModelError};
 use crate::model::{Identity, Model, ModelFuture};
 use crate::request::{ConversationId, Purpose, Request};
-use crate::secret::Redactor;
 
 #[derive(Debug)]
 struct CassetteFile {
@@ -61,7 +61,7 @@ impl Recorder {
         })?;
         let cassette_file = Mutex::new(CassetteFile { file, seq: 0, asked: HashMap::new() });
         let recorder = Self { cassette_file, redactor, name };
-        let about = recorder.redactor.value(&Value::Object(about.clone()));
+        let about = recorder.redactor.redact_value(&Value::Object(about.clone()));
         recorder.write(
             &mut recorder.cassette_file(),
             header(about.as_object().unwrap_or(&Map::new())),
@@ -86,16 +86,16 @@ impl Recorder {
         request: &Value,
         outcome: Outcome,
     ) -> Result<(), ModelError> {
-        let request = sorted(&self.redactor.value(request));
+        let request = sorted(&self.redactor.redact_value(request));
         let outcome = match outcome {
-            Outcome::Answer(answer) => Outcome::Answer(self.redactor.value(&answer)),
+            Outcome::Answer(answer) => Outcome::Answer(self.redactor.redact_value(&answer)),
             Outcome::Error(error) => {
-                let message = self.redactor.text(&error.message);
+                let message = self.redactor.redact_text(&error.message).into_owned();
                 Outcome::Error(ModelError { message, ..error })
             }
         };
         let CallPosition { kind, conversation, n } = ticket;
-        let conversation = self.redactor.text(&conversation);
+        let conversation = self.redactor.redact_text(&conversation).into_owned();
         let hash = request_hash(&request);
         let mut cassette_file = self.cassette_file();
         let entry = Entry { seq: cassette_file.seq, kind, conversation, n, hash, request, outcome };

@@ -2,13 +2,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use proctor_redact::{Redactor, Secret};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use super::drift::{differences, distance};
 use super::*;
 use crate::testing::{FakeModel, now_or_never};
-use crate::{Answer, ErrorKind, Model, ModelError, Purpose, Redactor, Request, Secret};
+use crate::{Answer, ErrorKind, Model, ModelError, Purpose, Request};
 
 struct TestCassette {
     _folder: tempfile::TempDir,

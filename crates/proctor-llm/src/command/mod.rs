@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use proctor_process::Guard;
+use proctor_redact::{Redactor, Secret};
 use proctor_text::shorten;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -19,7 +20,6 @@ use crate::error::{ErrorKind, ModelError};
 use crate::model::{Billing, Identity, Model, ModelFuture};
 use crate::price::Cost;
 use crate::request::Request;
-use crate::secret::{Redactor, Secret};
 
 pub use self::program::{Program, ProgramOutput};
 
@@ -114,7 +114,7 @@ impl CommandModel {
 
     fn error(&self, kind: ErrorKind, words: &str) -> ModelError {
         let message = format!("the command `{}` {words}", self.config.argv[0]);
-        ModelError::new(kind, self.redactor.text(&message))
+        ModelError::new(kind, self.redactor.redact_text(&message).into_owned())
     }
 
     fn input(&self, request: &Request) -> String {
@@ -143,8 +143,10 @@ impl CommandModel {
             timeout: self.config.timeout,
             max_bytes: self.config.max_bytes,
         };
-        let clean =
-            |error: ModelError| ModelError { message: self.redactor.text(&error.message), ..error };
+        let clean = |error: ModelError| ModelError {
+            message: self.redactor.redact_text(&error.message).into_owned(),
+            ..error
+        };
         let output = program.run(&self.input(request)).await.map_err(clean)?;
         if let Some(words) = output.failure() {
             return Err(self.error(ErrorKind::CommandFailed, &words));
@@ -152,7 +154,7 @@ impl CommandModel {
         let mut answer = self.parse_answer(&output.stdout)?;
         answer.model.clone_from(&self.config.model);
         answer.timings = Timings { total: began.elapsed(), first_token: None };
-        answer.raw = self.redactor.text(&output.stdout);
+        answer.raw = self.redactor.redact_text(&output.stdout).into_owned();
         Ok(answer)
     }
 

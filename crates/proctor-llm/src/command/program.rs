@@ -7,10 +7,10 @@ use proctor_process::{
     CaptureError, CapturedOutput, ChildEnvironment, ExitStatus, Guard, ProcessSpec, StartError,
     capture_output,
 };
+use proctor_redact::Secret;
 use proctor_text::shorten;
 
 use crate::error::{ErrorKind, ModelError};
-use crate::secret::Secret;
 
 /// A program to be run once.
 #[derive(Clone, Copy, Debug)]

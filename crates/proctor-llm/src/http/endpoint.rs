@@ -4,10 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use proctor_redact::Secret;
 use serde_json::{Map, Value};
 
 use super::transport::without_user;
-use crate::secret::Secret;
 use crate::wire::Dialect;
 
 /// Where the time of day comes from: only dates in `RetryingModel-After` need it.

@@ -2,12 +2,12 @@
 
 use std::time::{Duration, SystemTime};
 
+use proctor_redact::Redactor;
 use proctor_text::shorten;
 use serde_json::Value;
 
 use super::WallClock;
 use crate::error::{ErrorKind, ModelError};
-use crate::secret::Redactor;
 use crate::wire::{WireFault, error_text};
 
 /// The other side, as far as messages about it are concerned.
@@ -23,7 +23,10 @@ pub(crate) struct Peer {
 
 impl Peer {
     fn error(&self, kind: ErrorKind, words: impl AsRef<str>) -> ModelError {
-        ModelError::new(kind, self.redactor.text(&format!("{} {}", self.name, words.as_ref())))
+        ModelError::new(
+            kind,
+            self.redactor.redact_text(&format!("{} {}", self.name, words.as_ref())).into_owned(),
+        )
     }
 
     pub(crate) fn missing_key_error(&self) -> ModelError {

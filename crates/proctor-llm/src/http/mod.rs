@@ -20,12 +20,13 @@ pub use failure::parse_retry_after;
 pub use post::{JsonEndpoint, JsonReplies};
 pub(crate) use transport::{HttpCall, ResponseBody, Transport};
 
+use proctor_redact::{Redactor, Secret};
+
 use crate::answer::{Answer, Timings};
 use crate::canonical::{request_hash, sorted};
 use crate::error::{ErrorKind, ModelError};
 use crate::model::{Billing, Identity, Model, ModelFuture};
 use crate::request::Request;
-use crate::secret::{Redactor, Secret};
 use crate::sse::SseDecoder;
 use crate::wire::{AnswerParts, Dialect, EncodeOptions, WireFault};
 
@@ -109,7 +110,7 @@ impl HttpModel {
             usage: parts.usage,
             stop: parts.stop,
             timings: Timings { total: began.elapsed(), first_token },
-            raw: self.peer.redactor.text(&raw),
+            raw: self.peer.redactor.redact_text(&raw).into_owned(),
             cached: false,
             tries: 1,
             cost: None,

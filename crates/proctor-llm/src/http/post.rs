@@ -4,9 +4,10 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use proctor_redact::{Redactor, Secret};
+
 use super::{HttpCall, Peer, ResponseBody, Transport, WallClock};
 use crate::error::ModelError;
-use crate::secret::{Redactor, Secret};
 use crate::sse::SseDecoder;
 use crate::wire::WireFault;
 

@@ -5,11 +5,11 @@
 
 use std::time::Duration;
 
+use proctor_redact::Secret;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 
 use super::Peer;
 use crate::error::{ErrorKind, ModelError};
-use crate::secret::Secret;
 
 /// Longest wait for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use proctor_redact::Redactor;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -24,7 +25,6 @@ use crate::canonical::{canonical_request, request_hash, without_mark};
 use crate::error::{ErrorKind, ModelError};
 use crate::model::{Identity, Model, ModelFuture};
 use crate::request::Request;
-use crate::secret::Redactor;
 
 /// Of the files; others are misses.
 const VERSION: u32 = 2;
@@ -91,7 +91,7 @@ impl Cache {
             "label": request.label,
             "repeat": request.repeat,
             "vote": request.vote,
-            "request": self.redactor.value(&asked),
+            "request": self.redactor.redact_value(&asked),
         })
     }
 
@@ -124,7 +124,7 @@ impl Cache {
         let folder = path.parent().unwrap_or(&self.folder);
         make_folder(folder)?;
         let kept = Answer { raw: String::new(), ..answer.clone() };
-        let answer = self.redactor.value(&serde_json::to_value(kept)?);
+        let answer = self.redactor.redact_value(&serde_json::to_value(kept)?);
         let entry = json!({"v": VERSION, "key": key, "mark": mark, "answer": answer});
         // Temporary files are made for their owner alone, and keep that when they are moved.
         let mut file = tempfile::Builder::new().prefix(".new-").tempfile_in(folder)?;

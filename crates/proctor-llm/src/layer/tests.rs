@@ -3,12 +3,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use proctor_redact::Redactor;
 use proptest::prelude::*;
 use tokio::time::Instant;
 
 use super::*;
 use crate::testing::FakeModel;
-use crate::{Answer, Cost, ErrorKind, Model, ModelError, Price, Purpose, Redactor, Request, Usage};
+use crate::{Answer, Cost, ErrorKind, Model, ModelError, Price, Purpose, Request, Usage};
 
 fn failed(kind: ErrorKind) -> Result<Answer, ModelError> {
     Err(ModelError::new(kind, "no"))

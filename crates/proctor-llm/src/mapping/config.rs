@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use proctor_redact::Secret;
 use serde_json::{Value, json};
 
 use crate::http::WallClock;
-use crate::secret::Secret;
 
 /// Where tool calls stand in a response; the last three are relative to one element of the list.
 #[derive(Clone, Debug, PartialEq, Eq)]

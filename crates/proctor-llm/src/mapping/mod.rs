@@ -20,12 +20,13 @@ use tokio::time::Instant;
 
 pub use config::{Mapping, ToolCallPaths};
 
+use proctor_redact::{Redactor, Secret};
+
 use crate::answer::{Answer, StopReason, Timings, Usage};
 use crate::error::{ErrorKind, ModelError};
 use crate::http::{HttpCall, Peer, ResponseBody, Transport};
 use crate::model::{Billing, Identity, Model, ModelFuture};
 use crate::request::{Request, Role, ToolCall};
-use crate::secret::{Redactor, Secret};
 use crate::sse::{SseDecoder, SseEvent};
 use crate::template::{TemplateError, Variables, fill, fill_text};
 use crate::wire::{chat_messages, chat_tools};
@@ -106,7 +107,10 @@ impl MappedAgent {
         let variables = self.variables(request);
         let hole = |problem: TemplateError| {
             let message = format!("the mapping of agent `{}`: {problem}", self.mapping.name);
-            ModelError::new(ErrorKind::Config, self.peer.redactor.text(&message))
+            ModelError::new(
+                ErrorKind::Config,
+                self.peer.redactor.redact_text(&message).into_owned(),
+            )
         };
         let url = fill_text(&self.mapping.url, &variables).map_err(hole)?;
         let headers = self.mapping.headers.iter();
@@ -143,7 +147,7 @@ impl MappedAgent {
         let (mut answer, raw, first_token) =
             exchanged.map_err(|_| self.peer.timeout_error(limit))??;
         answer.timings = Timings { total: began.elapsed(), first_token };
-        answer.raw = self.peer.redactor.text(&raw);
+        answer.raw = self.peer.redactor.redact_text(&raw).into_owned();
         Ok(answer)
     }
 

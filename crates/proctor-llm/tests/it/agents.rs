@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use proctor_llm::{
-    ErrorKind, MappedAgent, Mapping, Message, Model, ModelError, Purpose, Request, Secret,
-    StopReason, ToolCallPaths, Usage,
+    ErrorKind, MappedAgent, Mapping, Message, Model, ModelError, Purpose, Request, StopReason,
+    ToolCallPaths, Usage,
 };
+use proctor_redact::Secret;
 use serde_json::{Value, json};
 
 use crate::server::{Reaction, Server};

@@ -4,9 +4,10 @@ use std::time::{Duration, Instant};
 
 use proctor_llm::{
     CommandConfig, CommandInput, CommandModel, CommandOutput, Cost, ErrorKind, Message, Model,
-    ModelError, Purpose, Request, Secret,
+    ModelError, Purpose, Request,
 };
 use proctor_process::Guard;
+use proctor_redact::Secret;
 
 fn shell(script: &str) -> CommandConfig {
     CommandConfig::new(["sh", "-c", script], Guard::None)

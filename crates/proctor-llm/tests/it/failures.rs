@@ -7,8 +7,9 @@ use std::time::{Duration, Instant, SystemTime};
 use proctor_llm::wire::Dialect;
 use proctor_llm::{
     Endpoint, ErrorKind, HttpModel, Jitter, Model, ModelError, Purpose, Request, RetryPolicy,
-    RetryingModel, Secret, WallClock,
+    RetryingModel, WallClock,
 };
+use proctor_redact::Secret;
 use serde_json::json;
 
 use crate::server::{Reaction, Server};

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use proctor_llm::wire::Dialect;
 use proctor_llm::{
-    Answer, Endpoint, HttpModel, Message, Model, Purpose, Request, Secret, StopReason, ToolCall,
+    Answer, Endpoint, HttpModel, Message, Model, Purpose, Request, StopReason, ToolCall,
     ToolResult, ToolSpec, Usage,
 };
+use proctor_redact::Secret;
 use serde_json::json;
 
 use crate::server::{Reaction, Server};

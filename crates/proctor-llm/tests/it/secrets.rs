@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use proctor_llm::wire::Dialect;
 use proctor_llm::{
-    Cache, Endpoint, HttpModel, Layers, Model, Player, Purpose, Recorder, Redactor, ReplayMode,
-    ReplayedModel, Request, Secret,
+    Cache, Endpoint, HttpModel, Layers, Model, Player, Purpose, Recorder, ReplayMode,
+    ReplayedModel, Request,
 };
+use proctor_redact::{Redactor, Secret};
 use serde_json::{Map, json};
 
 use crate::server::{Reaction, Server};

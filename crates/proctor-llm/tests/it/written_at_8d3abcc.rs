@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use proctor_llm::{Player, Redactor, ReplayMode};
+use proctor_llm::{Player, ReplayMode};
+use proctor_redact::Redactor;
 use serde_json::Value;
 
 #[test]

@@ -12,7 +12,14 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("proctor-compare", &["proctor-events", "proctor-record", "proctor-stats", "proctor-verdict"]),
     (
         "proctor-converse",
-        &["proctor-dialogue", "proctor-events", "proctor-llm", "proctor-process", "proctor-yaml"],
+        &[
+            "proctor-dialogue",
+            "proctor-events",
+            "proctor-llm",
+            "proctor-process",
+            "proctor-redact",
+            "proctor-yaml",
+        ],
     ),
     ("proctor-cover", &["proctor-process", "proctor-ruby", "proctor-tools"]),
     ("proctor-dialogue", &["proctor-events", "proctor-yaml"]),
@@ -29,7 +36,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         ],
     ),
     ("proctor-journal", &[]),
-    ("proctor-llm", &["proctor-process"]),
+    ("proctor-llm", &["proctor-process", "proctor-redact"]),
     (
         "proctor-mcp",
         &[
@@ -50,6 +57,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ),
     ("proctor-process", &[]),
     ("proctor-record", &["proctor-events", "proctor-verdict"]),
+    ("proctor-redact", &[]),
     (
         "proctor-report",
         &[
@@ -69,6 +77,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "proctor-llm",
             "proctor-process",
             "proctor-record",
+            "proctor-redact",
             "proctor-stats",
             "proctor-tools",
             "proctor-verdict",
@@ -136,6 +145,7 @@ const ALL: &[&str] = &[
     "proctor-mcp",
     "proctor-process",
     "proctor-record",
+    "proctor-redact",
     "proctor-report",
     "proctor-ruby",
     "proctor-runner",
@@ -156,6 +166,7 @@ const PURE: &[&str] = &[
     "proctor-events",
     "proctor-journal",
     "proctor-record",
+    "proctor-redact",
     "proctor-ruby",
     "proctor-stats",
     "proctor-text",

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use proctor_llm::{ErrorKind, JsonEndpoint, JsonReplies, ModelError, Secret};
+use proctor_llm::{ErrorKind, JsonEndpoint, JsonReplies, ModelError};
+use proctor_redact::Secret;
 use serde_json::Value;
 
 use super::{Answer, END_TIMEOUT, ServerError, read_reply, reply_to_server_request, request};

@@ -14,8 +14,9 @@ mod program;
 use std::sync::Arc;
 use std::time::Duration;
 
-use proctor_llm::{ModelError, Secret, ToolSpec};
+use proctor_llm::{ModelError, ToolSpec};
 use proctor_process::StartError;
+use proctor_redact::Secret;
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, OnceCell};
 
