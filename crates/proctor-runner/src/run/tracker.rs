@@ -256,3 +256,6 @@ fn worker_error(slot: u32, message: String) -> OutsideError {
         ..OutsideError::default()
     }
 }
+
+#[cfg(test)]
+mod tests;
