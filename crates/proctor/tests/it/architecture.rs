@@ -76,6 +76,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "proctor-yaml",
         ],
     ),
+    ("proctor-sandbox", &["proctor-process"]),
     (
         "proctor-server",
         &[
@@ -139,6 +140,7 @@ const ALL: &[&str] = &[
     "proctor-report",
     "proctor-ruby",
     "proctor-runner",
+    "proctor-sandbox",
     "proctor-server",
     "proctor-stats",
     "proctor-stream",
