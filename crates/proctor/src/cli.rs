@@ -19,6 +19,7 @@ use crate::commands::mcp::McpArguments;
 use crate::commands::rejudge::RejudgeArguments;
 use crate::commands::run::arguments::RunArguments;
 use crate::commands::runs::RunsArguments;
+use crate::commands::sandbox::SandboxArguments;
 use crate::commands::schema::SchemaArguments;
 use crate::commands::serve::arguments::ServeArguments;
 use crate::commands::show::ShowArguments;
@@ -111,6 +112,9 @@ pub(crate) enum Command {
     /// Play the model of a workspace (started by proctor itself)
     #[command(name = "__mock", hide = true)]
     Mock(MockArguments),
+    /// Confine a program (started by proctor itself)
+    #[command(name = "__sandbox", hide = true)]
+    Sandbox(SandboxArguments),
     /// Run a workspace that nobody waits for (started by proctor itself)
     #[command(name = "__detached", hide = true)]
     Detached(DetachedTestArguments),
@@ -143,6 +147,7 @@ impl Command {
             | Self::Host(_)
             | Self::Guard
             | Self::Mock(_)
+            | Self::Sandbox(_)
             | Self::Detached(_) => return false,
         };
         format == Format::Json

@@ -78,6 +78,7 @@ fn run(cli: &Cli, terminal: &mut Terminal) -> Result<ExitCode, CommandError> {
         Command::Schema(arguments) => commands::schema::run(arguments, terminal),
         Command::Host(arguments) => commands::host::run(arguments, cli, terminal),
         Command::Guard => Ok(commands::guard::run()),
+        Command::Sandbox(arguments) => Ok(commands::sandbox::run(&arguments.rest)),
         Command::Mock(arguments) => Ok(commands::workspace_tools::mock(&arguments.rest)),
         Command::Detached(arguments) => {
             commands::workspace_tools::detached(arguments, cli, terminal)

@@ -64,7 +64,7 @@ mod tests {
         assert!(sho.contains("'show'") && !sho.contains("'host'"), "{sho}");
         for other in [&["hst"][..], &["__gard"], &["run", "--detach"]] {
             let text = error_text(other);
-            let hidden = ["'host'", "'__guard'", "'--detached'"];
+            let hidden = ["'host'", "'__guard'", "'__sandbox'", "'--detached'"];
             assert!(hidden.iter().all(|name| !text.contains(name)), "{text}");
             assert!(text.contains("Usage: proctor"), "{text}");
         }

@@ -21,6 +21,7 @@ pub(crate) mod rejudge;
 mod reports;
 pub(crate) mod run;
 pub(crate) mod runs;
+pub(crate) mod sandbox;
 mod scenarios;
 pub(crate) mod schema;
 mod selection;

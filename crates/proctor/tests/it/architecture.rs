@@ -85,6 +85,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "proctor-yaml",
         ],
     ),
+    ("proctor-sandbox", &["proctor-process"]),
     (
         "proctor-server",
         &[
@@ -149,6 +150,7 @@ const ALL: &[&str] = &[
     "proctor-report",
     "proctor-ruby",
     "proctor-runner",
+    "proctor-sandbox",
     "proctor-server",
     "proctor-stats",
     "proctor-stream",
