@@ -80,7 +80,9 @@ impl Layer {
             Self::UtsNamespace => "the name of the host is visible",
             Self::CgroupNamespace => "the host's control groups are visible",
             Self::NetworkNamespace => "no network socket can be made, not even for an own server",
-            Self::Landlock => "files are kept by mounts alone",
+            Self::Landlock => {
+                "files are kept by mounts alone: one that is handed in as standard input can be opened anew for writing"
+            }
             Self::SystemCallFilter => {
                 "rarely used kernel interfaces, terminals and unix sockets of the host are within reach"
             }

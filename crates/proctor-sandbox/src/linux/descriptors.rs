@@ -1,7 +1,6 @@
 //! What the program inherits: standard streams and the RPC socket, no terminal, nothing else.
 
 use std::io;
-use std::os::fd::BorrowedFd;
 
 use rustix::fs::{FileType, Mode, OFlags};
 
@@ -19,15 +18,15 @@ pub(super) fn close_all_but(kept: Option<i32>) -> Result<(), LaunchError> {
     closed.step("close inherited descriptors")
 }
 
+/// Whether a number beyond the standard streams is an open socket. The variable that names it may be a left-over.
+pub(super) fn is_inherited_socket(number: i32) -> bool {
+    number > 2 && matches!(kind(number), Ok(FileType::Socket))
+}
+
 /// A folder as a standard stream would be a way out: paths can be opened relative to it.
-pub(super) fn refuse_folders(kept: Option<i32>) -> Result<(), LaunchError> {
-    for number in [Some(0), Some(1), Some(2), kept].into_iter().flatten() {
-        let Some(kind) = sys::with_inherited(number, |fd: BorrowedFd<'_>| {
-            rustix::fs::fstat(fd).map(|stat| FileType::from_raw_mode(stat.st_mode))
-        }) else {
-            continue;
-        };
-        match kind {
+pub(super) fn refuse_folders() -> Result<(), LaunchError> {
+    for number in 0..=2 {
+        match kind(number) {
             // A stream that is closed leads nowhere.
             Err(rustix::io::Errno::BADF) => {}
             Err(error) => return Err(error).step(format_args!("look at descriptor {number}")),
@@ -39,6 +38,11 @@ pub(super) fn refuse_folders(kept: Option<i32>) -> Result<(), LaunchError> {
         }
     }
     Ok(())
+}
+
+fn kind(number: i32) -> rustix::io::Result<FileType> {
+    let stat = sys::with_inherited(number, |fd| rustix::fs::fstat(fd))?;
+    Ok(FileType::from_raw_mode(stat.st_mode))
 }
 
 /// Leaves the caller's terminal in place. A process that leads a group cannot start a session; it can let go of the terminal.

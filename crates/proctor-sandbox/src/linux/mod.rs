@@ -81,9 +81,10 @@ fn run(
     rpc: Option<&OsStr>,
 ) -> Result<std::convert::Infallible, LaunchError> {
     let (confinement, argv) = launcher::unwrap(arguments).map_err(LaunchError::Arguments)?;
-    let rpc = rpc.and_then(|number| number.to_str()?.parse().ok()).filter(|number| *number > 2);
+    let rpc = rpc.and_then(|number| number.to_str()?.parse().ok());
+    let rpc = rpc.filter(|number| descriptors::is_inherited_socket(*number));
     descriptors::close_all_but(rpc)?;
-    descriptors::refuse_folders(rpc)?;
+    descriptors::refuse_folders()?;
     let folder = rustix::process::getcwd(Vec::new()).step("find the working folder")?;
     let folder = PathBuf::from(OsString::from_vec(folder.into_bytes()));
     let argv = argv.iter().map(|word| CString::new(word.as_bytes()));

@@ -64,10 +64,16 @@ pub(super) fn close_range(first: u32, last: u32) -> io::Result<()> {
     check_long(unsafe { libc::syscall(libc::SYS_close_range, first, last, 0_u32) })
 }
 
-/// Looks at an inherited descriptor; `None` for a number that cannot be one.
-pub(super) fn with_inherited<T>(number: i32, look: impl FnOnce(BorrowedFd<'_>) -> T) -> Option<T> {
+/// Looks at an inherited descriptor.
+pub(super) fn with_inherited<T>(
+    number: i32,
+    look: impl FnOnce(BorrowedFd<'_>) -> rustix::io::Result<T>,
+) -> rustix::io::Result<T> {
+    if number < 0 {
+        return Err(rustix::io::Errno::BADF);
+    }
     // SAFETY: only borrowed for a call that fails if it is not open.
-    (number >= 0).then(|| look(unsafe { BorrowedFd::borrow_raw(number) }))
+    look(unsafe { BorrowedFd::borrow_raw(number) })
 }
 
 pub(super) fn drop_terminal(terminal: &impl AsRawFd) -> io::Result<()> {

@@ -227,6 +227,30 @@ fn the_host_network_can_be_had() {
     assert!(!connect(Confinement::new()).status.success());
 }
 
+/// With the host's network, sockets that are visible can be reached, and nothing else.
+#[test]
+fn the_host_network_opens_nothing_else() {
+    for user in users() {
+        for (attempt, succeeds) in [
+            ("tcp", true),
+            ("path_socket", true),
+            ("abstract_socket", false),
+            ("packet_socket", false),
+            ("signal", false),
+            ("write", false),
+        ] {
+            let stage = Stage::new(user).unwrap();
+            let mut argv = vec![PROGRAM.to_owned(), "attempt".to_owned(), attempt.to_owned()];
+            argv.extend(stage.facts());
+            let confinement = stage.confinement().network(Network::Host);
+            let wrapped = launcher().wrap(&confinement, argv);
+            let output = stage.run(&wrapped, Stdio::null(), Inherited::new());
+            let expected = i32::from(!succeeds);
+            assert_eq!(output.status.code(), Some(expected), "{attempt} as {user}: {output:?}");
+        }
+    }
+}
+
 fn wait_until_ready(child: &mut Child) {
     use std::io::Read as _;
     let mut line = [0; 6];

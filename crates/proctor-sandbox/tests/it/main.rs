@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod escapes;
+mod guarded;
 mod launching;
 mod stage;
 mod working;

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File, Permissions};
-use std::io;
+use std::io::{self, Write as _};
 use std::net::{TcpListener, UdpSocket};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::linux::net::SocketAddrExt as _;
@@ -33,7 +33,14 @@ pub(crate) fn is_root() -> bool {
 /// The users to try with: root and another one, or only the one that runs the tests.
 pub(crate) fn users() -> Vec<u32> {
     let own = rustix::process::getuid().as_raw();
-    if is_root() { vec![own, NOBODY] } else { vec![own] }
+    if is_root() {
+        return vec![own, NOBODY];
+    }
+    let _ = writeln!(
+        io::stderr(),
+        "NOT ROOT: tried as user {own} only, not as root and as another user"
+    );
+    vec![own]
 }
 
 pub(crate) struct Stage {

@@ -1,6 +1,6 @@
 //! A launcher and the attempts that it is tested with.
 //!
-//! `launch …` confines, `attempt NAME …` tries to escape and says with its exit code whether it did: 0 for an escape, 1 for
+//! `launch …` confines, `guard` guards, `attempt NAME …` tries to escape and says with its exit code whether it did: 0 for an escape, 1 for
 //! none. `check NAME …` does something that must work inside, with the same codes turned round.
 
 #![expect(
@@ -26,6 +26,9 @@ fn main() -> ExitCode {
     let mode = arguments.next().unwrap_or_default();
     if mode == "launch" {
         return proctor_sandbox::launcher_main(arguments, &|name| std::env::var_os(name));
+    }
+    if mode == "guard" {
+        return proctor_process::guard::main();
     }
     let words: Vec<String> = arguments.map(|word| word.to_string_lossy().into_owned()).collect();
     let outcome = match (mode.to_str(), words.split_first()) {
