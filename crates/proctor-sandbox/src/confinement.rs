@@ -61,6 +61,9 @@ pub struct Confinement {
     links: Vec<PathBuf>,
     /// What can be connected to.
     pub network: Network,
+    /// Whether unix sockets can be made and connected to, as far as their paths are visible. Always so with the host's network. Without
+    /// the mount namespace every path of the host is visible.
+    pub unix_sockets: bool,
     /// How much may be used.
     pub limits: Limits,
     /// What must be applied: a launcher that cannot apply one of them runs nothing.
@@ -71,7 +74,7 @@ pub struct Confinement {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Network {
-    /// An own loopback only; no unix sockets except connected pairs.
+    /// An own loopback only; no unix sockets except connected pairs, unless [`Confinement::unix_sockets`] says so.
     None,
     /// The host's network; unix sockets too, as far as their paths are visible. Abstract sockets of the host stay out of reach.
     Host,
@@ -129,6 +132,7 @@ impl Confinement {
             fresh: Vec::new(),
             links: Vec::new(),
             network: Network::None,
+            unix_sockets: false,
             limits: Limits::default(),
             layers: Layer::ALL.into(),
         }
@@ -166,6 +170,13 @@ impl Confinement {
     #[must_use]
     pub fn network(mut self, network: Network) -> Self {
         self.network = network;
+        self
+    }
+
+    /// Lets the program use unix sockets whose paths are visible to it.
+    #[must_use]
+    pub fn unix_sockets(mut self) -> Self {
+        self.unix_sockets = true;
         self
     }
 
@@ -219,6 +230,10 @@ impl Confinement {
     /// Names and targets of the links to be made inside.
     pub(crate) fn links(&self) -> impl Iterator<Item = (&Path, &Path)> {
         self.links.chunks_exact(2).map(|pair| (pair[0].as_path(), pair[1].as_path()))
+    }
+
+    pub(crate) fn may_use_unix_sockets(&self) -> bool {
+        self.unix_sockets || self.network == Network::Host
     }
 
     pub(crate) fn has(&self, layer: Layer) -> bool {

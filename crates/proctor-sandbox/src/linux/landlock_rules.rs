@@ -79,7 +79,7 @@ fn restrict(confinement: &Confinement, rules: &[(PathBuf, Grant)]) -> io::Result
     for (path, grant) in rules {
         // What is not there needs no rule.
         let Some(place) = files::open_if_there(path)? else { continue };
-        let mut rights = rights(*grant, confinement.network);
+        let mut rights = rights(*grant, confinement.may_use_unix_sockets());
         if !place.is_folder {
             rights &= AccessFs::from_file(NEWEST);
         }
@@ -92,15 +92,15 @@ fn restrict(confinement: &Confinement, rules: &[(PathBuf, Grant)]) -> io::Result
     Ok(())
 }
 
-fn rights(grant: Grant, network: Network) -> BitFlags<AccessFs> {
+fn rights(grant: Grant, unix_sockets: bool) -> BitFlags<AccessFs> {
     let sockets = AccessFs::ResolveUnix | AccessFs::MakeSock;
     let devices = AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev;
     let read = AccessFs::from_read(NEWEST);
-    match (grant, network) {
-        (Grant::Read, Network::None) => read,
-        (Grant::Read, Network::Host) => read | AccessFs::ResolveUnix,
-        (Grant::Write, Network::None) => AccessFs::from_all(NEWEST) & !(devices | sockets),
-        (Grant::Write, Network::Host) => AccessFs::from_all(NEWEST) & !devices,
+    match (grant, unix_sockets) {
+        (Grant::Read, false) => read,
+        (Grant::Read, true) => read | AccessFs::ResolveUnix,
+        (Grant::Write, false) => AccessFs::from_all(NEWEST) & !(devices | sockets),
+        (Grant::Write, true) => AccessFs::from_all(NEWEST) & !devices,
         (Grant::Device, _) => AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::Truncate,
     }
 }

@@ -267,14 +267,15 @@ fn refused_calls(confinement: &Confinement) -> Vec<&'static [c_long]> {
     lists
 }
 
-/// Internet sockets, route information, and connected pairs; unix sockets only with the host's network, since a path leads to
+/// Internet sockets, route information, and connected pairs; unix sockets only where they are allowed, since a path leads to
 /// sockets of the host even on read-only mounts.
 fn socket_rules(confinement: &Confinement) -> Rules {
     let compare =
         |argument, how, value: i32| (argument, Width::Dword, how, u64::from(value.cast_unsigned()));
     let host = confinement.network == Network::Host;
+    let unix = confinement.may_use_unix_sockets();
     let mut families = vec![libc::AF_NETLINK];
-    if host {
+    if unix {
         families.push(libc::AF_UNIX);
     }
     if host || confinement.has(Layer::NetworkNamespace) {
@@ -286,7 +287,7 @@ fn socket_rules(confinement: &Confinement) -> Rules {
         compare(2, Compare::Ne, libc::NETLINK_ROUTE),
     ];
     let mut rules = Rules::from([(libc::SYS_socket, vec![other_family, other_netlink])]);
-    if !host {
+    if !unix {
         // A pair of datagram sockets can be connected anew, to a path.
         let connected =
             [libc::SOCK_STREAM, libc::SOCK_SEQPACKET].map(|kind| u64::from(kind.cast_unsigned()));
