@@ -151,7 +151,7 @@ mod tests {
         clock.add_limits(&[vec![run("a", None)]]);
         observe(&clock, started("a"));
         assert_eq!(waits(&clock).await, None);
-        clock.add_limits(&[vec![run("b", Some(5))]]);
+        clock.add_limits(&[vec![run("b", Some(500))]]);
         observe(&clock, started("b"));
         observe(&clock, finished("b"));
         observe(&clock, started("c"));
