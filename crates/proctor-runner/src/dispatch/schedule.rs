@@ -246,7 +246,7 @@ impl Dispatcher {
             return Vec::new();
         }
         // Refilling at half saves messages: one for many examples instead of one for each.
-        if !idle && (work.is_none_or(|work| work > ahead / 2.0) || count > MOST_WAITING / 2) {
+        if !idle && work.is_none_or(|work| work > ahead / 2.0) {
             return Vec::new();
         }
         let mut units = Vec::new();

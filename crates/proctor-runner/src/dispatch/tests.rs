@@ -5,6 +5,9 @@ use proptest::prelude::*;
 use super::world::{Fate, World};
 use super::*;
 
+mod ends;
+mod scheduling;
+
 fn job(unit: Option<u32>, estimate: Option<f64>) -> JobSpec {
     JobSpec { pool: 0, unit, estimate, gated: false }
 }
@@ -141,6 +144,7 @@ fn a_slow_example_is_announced_once() {
     let _ = dispatcher.step(1, Input::Ready { slot: 0, generation: 1 });
     let _ = dispatcher.step(2, Input::Started { slot: 0, generation: 1, job: JobId(0) });
     assert_eq!(dispatcher.next_deadline(), Some(10_002));
+    assert_eq!(dispatcher.step(10_001, Input::Tick), []);
     let effects = dispatcher.step(10_002, Input::Tick);
     assert!(matches!(effects[..], [Effect::Slow { running: 10_000, .. }]), "{effects:?}");
     assert_eq!(dispatcher.step(20_000, Input::Tick), []);
