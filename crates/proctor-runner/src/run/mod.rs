@@ -10,6 +10,8 @@ mod repeat_plan;
 mod repeat_report;
 #[cfg(feature = "simulation")]
 pub(crate) mod simulation;
+#[cfg(test)]
+mod tests;
 pub(crate) mod tracker;
 mod verdicts;
 

@@ -256,3 +256,6 @@ fn of_worker(slot: u32, message: String) -> OutsideError {
         ..OutsideError::default()
     }
 }
+
+#[cfg(test)]
+mod tests;

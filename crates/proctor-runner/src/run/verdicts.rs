@@ -172,6 +172,17 @@ mod tests {
     }
 
     #[test]
+    fn a_rate_is_missed_when_no_further_repetition_will_come() {
+        let mut missed = verdicts(Some(0.8), 5);
+        missed.count(0, &result(Status::Failed));
+        assert_eq!((missed.failures(), missed.newly_missed(0)), (0, false));
+        missed.close(0);
+        missed.close(0);
+        missed.close(7);
+        assert_eq!((missed.failures(), missed.newly_missed(0)), (1, true));
+    }
+
+    #[test]
     fn excused_attempts_are_no_failures_of_a_rate() {
         let mut rated = verdicts(Some(0.5), 4);
         for (status, fault) in [

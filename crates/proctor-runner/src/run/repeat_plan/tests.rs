@@ -93,6 +93,13 @@ fn without_a_model_one_pair_that_agrees_is_enough() {
 }
 
 #[test]
+fn without_a_model_what_is_better_is_looked_at_three_times_and_what_varies_no_more() {
+    let (made, report) = repeats(&[fixed("-----"), fixed("+-+++")], &["+", "-++++"]);
+    assert_eq!(made, [3, 2]);
+    assert_eq!((report.worse.len(), report.not_shown), (0, 2));
+}
+
+#[test]
 fn a_baseline_that_is_used_up_ends_the_comparison() {
     assert_eq!(repeats(&[against("++")], &["-"]).0, [2]);
     assert_eq!(repeats(&[against("+")], &["-"]).0, [1]);
@@ -142,6 +149,13 @@ fn rates_at_the_ends() {
 }
 
 #[test]
+fn a_rate_of_zero_is_reached_by_the_first_result_that_counts() {
+    let (made, report) = repeats(&[rated(0.0), rated(0.0)], &["?", "?-"]);
+    assert_eq!(made, [3, 2]);
+    assert_eq!((report.rates.reached, report.rates.open.len()), (1, 1));
+}
+
+#[test]
 fn few_open_examples_share_the_workers() {
     let mut planner = RepeatPlanner::new(20, vec![rated(0.8), SampledExample::default()]);
     assert_eq!(planner.next_round(8), [(0, 1), (1, 1)]);
@@ -153,6 +167,15 @@ fn few_open_examples_share_the_workers() {
 
 #[test]
 fn a_long_list_of_repeats_is_told_as_a_range() {
+    let four = RepeatReport {
+        limit: 20,
+        examples_by_repeats: [(1, 2), (3, 4), (5, 1), (7, 1)].into(),
+        ..RepeatReport::default()
+    };
+    assert_eq!(
+        four.to_string(),
+        "repeats: 2 examples × 1, 4 examples × 3, 1 example × 5, 1 example × 7"
+    );
     let report = RepeatReport {
         limit: 20,
         examples_by_repeats: [(1, 2), (3, 4), (5, 1), (7, 1), (9, 2)].into(),
