@@ -163,8 +163,22 @@ mod tests {
         }
     }
 
+    /// Passes every example; it leaves the rest to the trait.
+    struct Plain;
+
+    impl ExamplePerformer for Plain {
+        fn perform(
+            self: Arc<Self>,
+            run: ExampleRun,
+            reports: ReportSender,
+            stop: oneshot::Receiver<StopCause>,
+        ) -> BoxFuture<()> {
+            Arc::new(Fixture::default()).perform(run, reports, stop)
+        }
+    }
+
     /// Serves a slot with these orders and returns its reports, in short.
-    async fn served(performer: Fixture, orders: Vec<OrderAction>) -> Vec<String> {
+    async fn served(performer: impl ExamplePerformer, orders: Vec<OrderAction>) -> Vec<String> {
         let (inbox, mut batches) = mpsc::channel::<ReportBatch>(64);
         let (seat, sender) = SlotSeat::new((0, 1), inbox, "".into());
         let mut numbers = OrderNumbers::default();
@@ -246,6 +260,12 @@ mod tests {
         }
         let expected = [("a", Status::Passed), ("hang", Status::TimedOut)];
         assert_eq!(results, expected.map(|(key, status)| (key.to_owned(), status)));
+    }
+
+    #[tokio::test]
+    async fn a_suite_that_knows_no_pause_runs_what_it_is_given() {
+        let reports = served(Plain, vec![run(&["a"]), OrderAction::Shutdown]).await;
+        assert_eq!(reports, ["ready", "started a", "a passed", "exited Some(0)"]);
     }
 
     #[tokio::test]

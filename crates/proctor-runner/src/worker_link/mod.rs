@@ -142,6 +142,7 @@ mod tests {
     async fn an_order_that_comes_twice_is_received_once_and_reports_name_the_last() {
         let (inbox, mut batches) = mpsc::channel(8);
         let (mut seat, orders) = SlotSeat::new((3, 2), inbox, "marks".into());
+        assert_eq!((seat.reports.slot(), seat.reports.generation()), (3, 2));
         let mut numbers = OrderNumbers::default();
         let (first, second) =
             (numbers.number(OrderAction::Shutdown), numbers.number(OrderAction::Shutdown));

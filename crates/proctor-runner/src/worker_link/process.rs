@@ -368,3 +368,15 @@ async fn backtrace(channel: &Channel) -> Vec<String> {
     // Below the test there is only our own library.
     lines.take_while(|line| !line.contains("/lib/proctor/runner/")).take(50).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_worker_has_answered_if_it_was_told_to_end_and_has_replied() {
+        assert!(!has_answered(None).await, "it ended before it was told to");
+        assert!(!has_answered(Some(tokio::spawn(async { false }))).await);
+        assert!(has_answered(Some(tokio::spawn(async { true }))).await);
+    }
+}

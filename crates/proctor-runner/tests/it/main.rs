@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod harness;
+mod options;
 mod repeat_auto;
 mod runs;
 mod simulate;

@@ -238,6 +238,25 @@ fn a_farewell_with_other_counts_fails_the_run() {
     assert_eq!((exit_code(&right), right.of("ErrorOutsideExample").len()), (0, 0));
 }
 
+/// Workers of this library always reply; of others nobody knows.
+#[test]
+fn a_worker_of_another_kind_may_end_without_a_reply() {
+    let run = Harness::new(&["a"]).script("ends_without_reply", json!(true)).run();
+    assert_eq!(run.statuses("a"), ["passed!"]);
+    assert_eq!((exit_code(&run), run.of("ErrorOutsideExample").len()), (0, 0), "{}", run.text());
+}
+
+#[test]
+fn events_belong_to_the_attempt_that_sent_them() {
+    let said = json!({"turn_number": 1, "text": "hi"});
+    let run = Harness::new(&["a"])
+        .attempts("a", json!([[{"finish": ["failed", {}]}], [{"event": ["UserMessage", said]}]]))
+        .options(|options| options.retries = 1)
+        .run();
+    let message = run.of("UserMessage")[0];
+    assert_eq!((&message["repeat"], &message["attempt"]), (&json!(1), &json!(2)));
+}
+
 #[test]
 fn failures_up_to_the_limit_end_the_run() {
     let run = Harness::new(&["a", "b", "c"])

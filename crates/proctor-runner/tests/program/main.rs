@@ -47,6 +47,8 @@ struct Script {
     gives_back: bool,
     /// The fields of the reply to `__shutdown__`.
     farewell: BTreeMap<String, Value>,
+    /// Whether the process ends at `__shutdown__` without a reply.
+    ends_without_reply: bool,
     /// Exit code after `__shutdown__`.
     exit_code: u8,
     /// Whether the process ends before it has said hello, in every generation but the first.
@@ -165,6 +167,7 @@ impl Worker {
                 lock(&self.queue).items.clear();
                 json!({"status": "cancelling"})
             }
+            "__shutdown__" if self.script.ends_without_reply => return true,
             "__shutdown__" => {
                 let mut reply = json!({"status": "shutting_down"});
                 for (name, value) in &self.script.farewell {
