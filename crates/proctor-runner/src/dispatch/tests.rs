@@ -234,6 +234,8 @@ fn a_hook_that_hangs_costs_its_group_and_is_told() {
     let (out, ok) = (&Status::TimedOut, &Status::Passed);
     assert_eq!(statuses, [out, out, ok, ok]);
     assert_eq!(world.lost.len(), 2, "one more chance, then none: {:?}", world.lost);
+    let told = "started nothing for 10 s and was ended: a hook hangs";
+    assert!(world.lost.iter().all(|message| message.ends_with(told)), "{:?}", world.lost);
     assert!((20_000_000..21_000_000).contains(&world.now), "{}", world.now);
 }
 
