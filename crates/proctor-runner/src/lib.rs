@@ -32,5 +32,5 @@ pub use run::{
 pub use suite::{
     BadPattern, CommandSuite, DialogueSuite, ExampleFiles, ExampleFilter, LoadNotices,
     MinitestSuite, MissingPath, Reported, RspecSuite, RubySuites, SUITE_CAPABILITIES, ScenarioFile,
-    Suite, SuiteCapabilities, SuiteEnvironment, SuiteError, WorkspaceSuite,
+    Suite, SuiteCapabilities, SuiteEnvironment, SuiteError, SuiteSandbox, WorkspaceSuite,
 };

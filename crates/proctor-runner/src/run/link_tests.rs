@@ -138,6 +138,7 @@ fn run(habit: LinkBehavior, examples: usize) -> (Arc<RunResult>, Vec<Seen>) {
             workers: 1,
             first_slot: 0,
             load_notices: LoadNotices::default(),
+            sandbox: None,
         },
         options: RunOptions { workers: 1, ..RunOptions::default() },
         bus: Bus::new(BusConfig {

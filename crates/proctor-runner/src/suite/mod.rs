@@ -65,6 +65,17 @@ pub struct SuiteEnvironment {
     pub first_slot: u32,
     /// Receives notices for a person who waits for a suite to load.
     pub load_notices: LoadNotices,
+    /// How suites in Ruby that are loaded once are confined; `None` for the projects of users, which run as their own tools do.
+    pub sandbox: Option<SuiteSandbox>,
+}
+
+/// How a suite is confined.
+#[derive(Debug, Clone)]
+pub struct SuiteSandbox {
+    /// The program that applies the confinement.
+    pub launcher: proctor_sandbox::Launcher,
+    /// What the suite may reach; the runner adds its own socket and library.
+    pub confinement: proctor_sandbox::Confinement,
 }
 
 type Notify = dyn Fn(&str) + Send + Sync;

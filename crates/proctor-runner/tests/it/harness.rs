@@ -115,6 +115,7 @@ impl Harness {
                 workers: self.options.workers,
                 first_slot: 0,
                 load_notices: LoadNotices::default(),
+                sandbox: None,
             },
             options: self.options.clone(),
             bus,

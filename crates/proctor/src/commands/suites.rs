@@ -151,6 +151,7 @@ pub(super) fn environment(root: &Path, workers: u32) -> Result<SuiteEnvironment,
         workers,
         first_slot: 0,
         load_notices: LoadNotices::default(),
+        sandbox: None,
     })
 }
 

@@ -40,6 +40,7 @@ fn controller(env: &TestEnv, name: &str, workers: u32) -> Controller {
             workers,
             first_slot: 0,
             load_notices: LoadNotices::default(),
+            sandbox: None,
         },
         options: RunOptions { workers, grace: 300, ..RunOptions::default() },
         bus: bus(name),

@@ -7,6 +7,7 @@
 //! The first workers are asked for together with the list of examples: they get ready while the parent describes them.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -151,13 +152,27 @@ impl ForkingParent {
         })
     }
 
+    /// The program, confined where the run asks for it. The folder of the socket must be visible inside.
+    fn command_line(&self) -> Result<Vec<OsString>, SuiteError> {
+        let program = self.project.program.iter();
+        let Some(sandbox) = &self.environment.sandbox else {
+            return Ok(program.map(OsString::from).collect());
+        };
+        let library = self.environment.cache.as_path();
+        let confinement = sandbox.confinement.clone().unix_sockets();
+        let confinement = confinement.writable(&self.folder).and_then(|it| it.readable(library));
+        match confinement {
+            Ok(confinement) => Ok(sandbox.launcher.wrap(&confinement, program)),
+            Err(error) => Err(SuiteError { message: error.to_string(), output: Vec::new() }),
+        }
+    }
+
     /// Starts a parent and has it load the project, and fork so many workers as soon as it has.
     async fn load(self: &Arc<Self>, workers: u32) -> Result<(Parent, Discovery), SuiteError> {
         let guard = Guard::Program(self.environment.guard.clone());
         let variables = self.socket.iter().map(|(name, value)| (*name, value.as_str()));
         let environment = ChildEnvironment::inherited().set_all(variables);
-        let program = self.project.program.iter().map(String::as_str);
-        let spec = ProcessSpec::new(program, environment, guard)
+        let spec = ProcessSpec::new(self.command_line()?, environment, guard)
             .cwd(&self.environment.root)
             .rpc(RpcMode::Socket)
             .channel(HostRequests::config(None, ChannelConfig::default()));
@@ -279,16 +294,20 @@ impl ForkingParent {
         let reply = reply.inspect_err(|_| {
             self.registry.lock().remove(&worker);
         })?;
-        let pid = reply.body.value()["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok());
+        let reported = reply.body.value()["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok());
         let host_requests = self.host.as_ref().map(HostRequests::new);
         let connecting = connect(&mut arriving, host_requests.as_ref());
         let connected = tokio::time::timeout(FORK_TIMEOUT, connecting).await;
-        let Ok(Some(channel)) = connected else {
-            if let Some(pid) = pid {
+        let Ok(Some((channel, peer))) = connected else {
+            // A number that a process reports may be another's: it counts only if it is a process of this parent.
+            let below = parent.process.pid().map(descendants).unwrap_or_default();
+            if let Some(pid) = reported.filter(|pid| below.contains(pid)) {
                 kill_tree(pid);
             }
             return Err(LaunchError::NotConnected);
         };
+        // As the kernel sees it: a confined worker knows only its number inside, and no code of the project can name another process.
+        let pid = peer;
         let (stdout, stderr) = (output(), output());
         pipes.feed(&stdout, &stderr)?;
         let notifications = channel.notifications();
@@ -397,18 +416,19 @@ fn output() -> OutputStream {
     OutputStream::new(config, proctor_process::DiagnosticSink::default())
 }
 
-/// Waits for a worker's connection.
+/// Waits for a worker's connection; returns it with the process at its other end.
 async fn connect(
     arriving: &mut mpsc::UnboundedReceiver<Connection>,
     host_requests: Option<&HostRequests>,
-) -> Option<Channel> {
+) -> Option<(Channel, Option<u32>)> {
     let config = ChannelConfig { settle: MESSAGE_SETTLE, ..ChannelConfig::default() };
     let connection = arriving.recv().await?;
+    let peer = connection.peer_pid;
     let channel = connection.into_channel(HostRequests::config(host_requests, config)).ok()?;
     if let Some(requests) = host_requests {
         requests.connect(channel.clone());
     }
-    Some(channel)
+    Some((channel, peer))
 }
 
 #[derive(Deserialize)]
