@@ -58,6 +58,8 @@ fn cover(root: &Path, again: bool) -> Result<Report, Stop> {
         ruby: PathBuf::from("ruby"),
         effort: Effort::default(),
         again,
+        launcher: None,
+        require_confinement: false,
     };
     run(&options, &mut |_| {})
 }

@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use proctor_sandbox::Launcher;
 use proctor_tools::paging::page;
 use proctor_tools::{CallContext, Group, Hints, Progress, Tool, ToolDeclaration, ToolError, kind};
 use schemars::JsonSchema;
@@ -21,6 +22,8 @@ pub struct CoveredProject {
     pub root: PathBuf,
     /// The Ruby that runs proposed examples.
     pub ruby: PathBuf,
+    /// The program that confines Ruby; without it nothing is confined.
+    pub launcher: Option<Launcher>,
 }
 
 /// The tools.
@@ -129,7 +132,7 @@ async fn fill(
     }
     let work = tokio::task::spawn_blocking(move || {
         let answer = Answer { description: given.description, body: given.body };
-        crate::submit(&project.root, &project.ruby, &given.id, &answer)
+        crate::submit(&project, &given.id, &answer)
     });
     let outcome = work
         .await

@@ -19,7 +19,6 @@ mod git;
 mod implement;
 mod isolate;
 mod metadata;
-mod network;
 mod observation;
 mod outline;
 mod pipeline;
@@ -45,7 +44,6 @@ pub use fill::{
 };
 pub use implement::{Task, Written, implement};
 pub use metadata::{KeptAnswer, Metadata, MetadataError, STAGES, VERSION, slug};
-pub use network::{NetworkIsolation, RubyProgramError};
 pub use observation::{
     CallOutcome, Case, Effort, Fault, LoadError, Observation, ProjectCopies, faults,
     find_load_methods, observe,

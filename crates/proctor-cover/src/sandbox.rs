@@ -1,29 +1,25 @@
-//! Ruby processes with limits: time, output, no network and a process namespace of their own where the kernel allows, and
-//! no changes to files outside of the folder above the one they run in, where the kernel has Landlock.
+//! Ruby processes that are confined: every stage that runs code of the project starts it through one [`Sandbox`].
 //!
-//! State: what was found out about the kernel, once. It does not know what the processes are for.
+//! State: what this machine allows, found out once. It does not know what the processes are for. How a process is confined is decided by
+//! `proctor-sandbox`; here stands what Ruby needs to see: itself, its gems, and the scratch copy, which is all it may change.
 
-use std::ffi::{OsStr, OsString};
-use std::io::{self, Write as _};
+use std::ffi::OsString;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use proctor_process::{ChildEnvironment, ShortCommand, ShortCommandError, ShortOutput};
+use proctor_sandbox::{Abilities, Confinement, Launcher, Limits, PathError};
 
 /// How Ruby is started.
 #[derive(Debug, Clone)]
 pub struct Sandbox {
     ruby: PathBuf,
-    wrapper: Vec<String>,
-    /// The program that gives up the right to write, where the kernel takes it.
-    confine: Option<Arc<tempfile::TempPath>>,
+    launcher: Option<Launcher>,
+    abilities: Abilities,
+    /// Where Ruby and its gems are.
+    ruby_folders: Vec<PathBuf>,
 }
-
-/// Loaded into every Ruby before anything else.
-const CONFINE: &str = include_str!("../ruby/confine.rb");
-/// Names the folder below which files may be changed.
-const WRITABLE: &str = "PROCTOR_COVER_WRITABLE";
 
 /// What a process left behind.
 #[derive(Debug, Clone)]
@@ -40,43 +36,59 @@ pub struct Finished {
 
 /// How many bytes of each output are kept.
 const MAX_OUTPUT_BYTES: usize = 8 << 20;
-/// How long a question about the kernel may take.
+/// How long a question about Ruby may take.
 const PROBE_LIMIT: Duration = Duration::from_secs(30);
 
+/// Prints the folders that Ruby loads from.
+const RUBY_FOLDERS: &str =
+    "puts RbConfig::CONFIG['prefix'], RbConfig::CONFIG['libdir'], Gem.path, $LOAD_PATH";
+/// Folders that are visible in every confinement.
+const SYSTEM: [&str; 3] = ["/usr", "/lib", "/var/lib/gems"];
+
 impl Sandbox {
-    /// Finds out what the kernel allows. `ruby` is the program to run.
-    pub fn new(ruby: impl Into<PathBuf>) -> Self {
-        let isolate = ["unshare", "--net", "--pid", "--fork", "--kill-child"];
-        let as_user = ["unshare", "--map-root-user", "--net", "--pid", "--fork", "--kill-child"];
-        let wrapper = first_working_command(&[&isolate[..], &as_user[..]]);
+    /// Finds out what this machine allows. `ruby` is the program to run; without a launcher nothing is confined, and
+    /// [`Self::missing_isolation`] says so.
+    pub fn new(ruby: impl Into<PathBuf>, launcher: Option<Launcher>) -> Self {
         let ruby = ruby.into();
-        let confine = confinement(&ruby).map(Arc::new);
-        Self { ruby, wrapper, confine }
+        let abilities = match &launcher {
+            None => Abilities::none("no launcher was given"),
+            Some(launcher) => Abilities::probe(launcher)
+                .unwrap_or_else(|error| Abilities::none(&error.to_string())),
+        };
+        let ruby_folders = ruby_folders(&ruby);
+        Self { ruby, launcher, abilities, ruby_folders }
     }
 
-    /// Whether the kernel keeps code from changing files outside of its scratch copy.
-    #[must_use]
-    pub fn confines_writes(&self) -> bool {
-        self.confine.is_some()
-    }
-
-    /// What the kernel does not help with, for people.
+    /// What cannot be had on this machine, in words; empty if Ruby is confined completely.
     #[must_use]
     pub fn missing_isolation(&self) -> Vec<String> {
-        let mut found = Vec::new();
-        if !self.is_isolated() {
-            found.push("the kernel allows no namespaces: network and processes are kept off by our guard only".to_owned());
-        }
-        if !self.confines_writes() {
-            found.push("the kernel has no Landlock: code that writes to absolute paths while it is loaded reaches them".to_owned());
-        }
-        found
+        self.abilities.shortcomings()
     }
 
-    /// Whether network and processes are cut off by the kernel, rather than only by our guard.
+    /// Whether Ruby is confined completely.
     #[must_use]
     pub fn is_isolated(&self) -> bool {
-        !self.wrapper.is_empty()
+        self.abilities.is_complete()
+    }
+
+    /// The launcher, and the confinement for a program that works in `folder`, the scratch copy: it may change what is in the folder
+    /// above, and reach no network. `None` where nothing can be had.
+    pub fn confinement(
+        &self,
+        folder: &Path,
+    ) -> Result<Option<(&Launcher, Confinement)>, PathError> {
+        let Some(launcher) = self.launcher.as_ref().filter(|_| !self.abilities.layers().is_empty())
+        else {
+            return Ok(None);
+        };
+        let mut confinement = Confinement::new()
+            .writable(folder.parent().unwrap_or(folder))?
+            .limits(Limits { processor_seconds: None, ..Limits::default() })
+            .with(&self.abilities);
+        for folder in &self.ruby_folders {
+            confinement = confinement.readable(folder)?;
+        }
+        Ok(Some((launcher, confinement)))
     }
 
     /// Runs Ruby and waits, at most for `limit`. Nothing of it is left running.
@@ -91,24 +103,34 @@ impl Sandbox {
         for name in ["RUBYOPT", "RUBYLIB", "BUNDLE_GEMFILE", "SPEC_OPTS"] {
             environment = environment.remove(name);
         }
-        environment =
-            environment.set("TMPDIR", folder).set("HOME", folder).set("LC_ALL", "C.UTF-8");
-        let mut confining: Vec<&OsStr> = Vec::new();
-        if let Some(confine) = &self.confine {
-            confining.extend([OsStr::new("-r"), confine.as_os_str()]);
-            environment = environment.set(WRITABLE, folder.parent().unwrap_or(folder));
-        }
-        environment = environment.set_all(variables.iter().copied());
-        let mut argv = self.wrapper.iter().map(OsStr::new).chain([self.ruby.as_os_str()]);
-        let Some(program) = argv.next() else { return Err(io::ErrorKind::InvalidInput.into()) };
-        let output = ShortCommand::new(program, environment, limit)
-            .args(argv)
-            .args(confining)
-            .args(arguments)
+        environment = environment
+            .set("TMPDIR", folder)
+            .set("HOME", folder)
+            .set("LC_ALL", "C.UTF-8")
+            .set_all(variables.iter().copied());
+        let command =
+            [self.ruby.clone().into_os_string()].into_iter().chain(arguments.iter().cloned());
+        let argv: Vec<OsString> = match self.confinement(folder).map_err(io::Error::other)? {
+            Some((launcher, confinement)) => launcher.wrap(&confinement, command),
+            None => command.collect(),
+        };
+        let output = ShortCommand::new(&argv[0], environment, limit)
+            .args(&argv[1..])
             .folder(folder)
             .output_limit(MAX_OUTPUT_BYTES)
             .output();
         match output {
+            Ok(output) if output.status.code() == Some(proctor_sandbox::NOT_CONFINED.into()) => {
+                let text = String::from_utf8_lossy(&output.stderr);
+                let refusal =
+                    text.lines().find_map(|line| line.strip_prefix(proctor_sandbox::ERROR_PREFIX));
+                match refusal {
+                    Some(reason) => {
+                        Err(io::Error::other(format!("Ruby could not be confined: {reason}")))
+                    }
+                    None => Ok(Finished::new(&output, false)),
+                }
+            }
             Ok(output) => Ok(Finished::new(&output, false)),
             Err(ShortCommandError::TimedOut { output, .. }) => Ok(Finished::new(&output, true)),
             Err(error) => Err(error.into()),
@@ -127,30 +149,23 @@ impl Finished {
     }
 }
 
-/// The first command under which `true` runs; empty if there is none.
-pub(crate) fn first_working_command(commands: &[&[&str]]) -> Vec<String> {
-    let works = |command: &&&[&str]| {
-        ShortCommand::new(command[0], ChildEnvironment::inherited(), PROBE_LIMIT)
-            .args(&command[1..])
-            .args(["true"])
-            .output()
-            .is_ok_and(|output| output.status.success())
-    };
-    let found = commands.iter().find(works).copied().unwrap_or_default();
-    found.iter().map(|word| (*word).to_owned()).collect()
-}
-
-/// The confining program as a file, if it works with this Ruby and this kernel.
-fn confinement(ruby: &Path) -> Option<tempfile::TempPath> {
-    let mut file =
-        tempfile::Builder::new().prefix("proctor-confine-").suffix(".rb").tempfile().ok()?;
-    file.write_all(CONFINE.as_bytes()).ok()?;
-    let path = file.into_temp_path();
-    let folder = tempfile::tempdir().ok()?;
-    let environment = ChildEnvironment::inherited().set(WRITABLE, folder.path());
-    let output = ShortCommand::new(ruby, environment, PROBE_LIMIT)
-        .args(["--disable-gems".as_ref(), "-r".as_ref(), path.as_os_str()])
-        .args(["-e", "exit ProctorConfine.on?"])
-        .output();
-    output.is_ok_and(|output| output.status.success()).then_some(path)
+/// Folders outside of the system's that Ruby loads from, and the folder of the program. Asked without the project.
+fn ruby_folders(ruby: &Path) -> Vec<PathBuf> {
+    let environment = ["RUBYOPT", "RUBYLIB", "BUNDLE_GEMFILE"]
+        .into_iter()
+        .fold(ChildEnvironment::inherited(), ChildEnvironment::remove);
+    let output =
+        ShortCommand::new(ruby, environment, PROBE_LIMIT).args(["-e", RUBY_FOLDERS]).output();
+    // A Ruby that does not answer is reported by the first stage that uses it.
+    let text = output.map(|output| output.stdout).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let program = ruby.is_absolute().then(|| ruby.parent().map(Path::to_owned)).flatten();
+    let mut folders: Vec<PathBuf> = text.lines().map(PathBuf::from).chain(program).collect();
+    folders.retain(|folder| {
+        let is_system = SYSTEM.iter().any(|system| folder.starts_with(system));
+        folder.is_absolute() && !is_system && folder.components().count() > 2 && folder.is_dir()
+    });
+    folders.sort();
+    folders.dedup();
+    folders
 }

@@ -32,6 +32,15 @@ impl Stop {
 }
 
 impl Stop {
+    /// Complete confinement was demanded, and this machine does not allow it.
+    pub(crate) fn not_confined(missing: &[String]) -> Self {
+        Self::error(
+            "the project's code cannot be confined".to_owned(),
+            missing.join("; "),
+            "`proctor doctor` says what this machine allows; without --require-confinement cover goes on with what there is",
+        )
+    }
+
     /// Somebody does not want it.
     #[must_use]
     pub fn cancelled(details: &str) -> Self {

@@ -158,7 +158,7 @@ end
         let specs = ["spec/queue_spec.rb".to_owned()];
         let rounds: Vec<VerificationRun> =
             conditions_in_other_orders().map(|how| VerificationRun::new(&specs, how)).collect();
-        let verdict = run(&Sandbox::new("ruby"), &programs, &root, &rounds, true).unwrap();
+        let verdict = run(&Sandbox::new("ruby", None), &programs, &root, &rounds, true).unwrap();
         let at = |line: u64| (specs[0].clone(), line);
         assert_eq!(verdict.error(), None);
         assert_eq!(verdict.failed, BTreeSet::from([at(4), at(17)]));

@@ -8,6 +8,7 @@ use proctor_history::ComparisonCache;
 use proctor_journal::{Journal, JournalError, Moment};
 use proctor_process::Guard;
 use proctor_record::RunStore;
+use proctor_sandbox::Launcher;
 
 use crate::error::ToolError;
 use crate::journal::journal_error;
@@ -27,6 +28,8 @@ pub struct Setup {
     pub journal: JournalSetup,
     /// Where workspaces of the test tools are made, and with which programs.
     pub workspaces: proctor_workspace::Config,
+    /// The program that confines code of the project; without it nothing is confined.
+    pub launcher: Option<Launcher>,
     /// The present moment, with fresh random bits.
     pub moment: Box<dyn Fn() -> Moment + Send + Sync>,
 }
@@ -93,6 +96,11 @@ impl Engine {
     /// Ends what the program starts when this process ends.
     pub(crate) fn guard(&self) -> Guard {
         Guard::Program(self.setup.workspaces.guard.clone())
+    }
+
+    /// Confines code of the project.
+    pub(crate) fn launcher(&self) -> Option<Launcher> {
+        self.setup.launcher.clone()
     }
 
     pub(crate) fn ruby(&self) -> &Path {

@@ -39,6 +39,7 @@ impl Tools {
             tool.with_state(|engine: &Engine| CoveredProject {
                 root: engine.root().to_owned(),
                 ruby: engine.ruby().to_owned(),
+                launcher: engine.launcher(),
             })
         }));
         if let Some(groups) = groups {

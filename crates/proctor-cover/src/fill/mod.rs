@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use proctor_ruby::{SyntaxError, analyze};
 use serde::{Deserialize, Serialize};
 
+use crate::agent_tools::CoveredProject;
 use crate::metadata::{Metadata, MetadataError, hash, path_for};
 use crate::observation::{Effort, ProjectCopies};
 use crate::project::{Project, SourceFile};
@@ -212,7 +213,8 @@ pub struct Kept {
 }
 
 /// Judges an answer and keeps it if it is good. Two at once for one project wait for each other.
-pub fn submit(root: &Path, ruby: &Path, id: &str, answer: &Answer) -> Result<Kept, Refusal> {
+pub fn submit(project: &CoveredProject, id: &str, answer: &Answer) -> Result<Kept, Refusal> {
+    let root = project.root.as_path();
     let folder = root.join("tmp/rspec_metadata");
     let lock =
         fs::OpenOptions::new().create(true).truncate(false).write(true).open(folder.join(".lock"));
@@ -250,9 +252,9 @@ pub fn submit(root: &Path, ruby: &Path, id: &str, answer: &Answer) -> Result<Kep
     let spec =
         fs::read_to_string(root.join(&item.spec)).map_err(|error| Refusal::io_error(&error))?;
     answer::check_answer(item, answer)?;
+    let sandbox = Sandbox::new(&project.ruby, project.launcher.clone());
     let project = Project::open(root);
     let workshop = ProjectCopies::new(&project).map_err(|error| Refusal::io_error(&error))?;
-    let sandbox = Sandbox::new(ruby);
     let effort = Effort { mutation_seconds: 15.0, ..Effort::default() };
     let gate = AnswerGate {
         project: &project,

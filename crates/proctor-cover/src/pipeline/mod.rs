@@ -15,6 +15,7 @@ mod wave;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use proctor_sandbox::Launcher;
 use proctor_text::pluralize;
 use serde_json::Value;
 
@@ -46,6 +47,10 @@ pub struct Options {
     pub to: Option<String>,
     /// Ruby's program.
     pub ruby: PathBuf,
+    /// The program that confines Ruby; without it nothing is confined.
+    pub launcher: Option<Launcher>,
+    /// Whether to stop where Ruby cannot be confined completely.
+    pub require_confinement: bool,
     /// How much may be spent.
     pub effort: Effort,
     /// Do the work again even where the cache is valid.

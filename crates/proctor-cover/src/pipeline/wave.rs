@@ -143,9 +143,13 @@ impl PipelineRun<'_> {
     }
 
     pub(super) fn execution_site(&mut self) -> Result<ExecutionSite, Stop> {
-        let sandbox = Sandbox::new(&self.options.ruby);
+        let sandbox = Sandbox::new(&self.options.ruby, self.options.launcher.clone());
         self.report.isolated = sandbox.is_isolated();
-        self.report.warnings.extend(sandbox.missing_isolation());
+        let missing = sandbox.missing_isolation();
+        if self.options.require_confinement && !missing.is_empty() {
+            return Err(Stop::not_confined(&missing));
+        }
+        self.report.warnings.extend(missing);
         let workshop = ProjectCopies::new(&self.project)?;
         Ok(ExecutionSite { workshop, sandbox, effort: self.options.effort.clone() })
     }

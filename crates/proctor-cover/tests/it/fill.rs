@@ -141,9 +141,13 @@ fn an_agent_sees_what_is_left_and_submits_through_the_same_gate() {
     assert!(line.trim_start().starts_with("it \""), "{line}");
     assert!(plan(root, &["lib/other.rb".to_owned()]).unwrap().items.is_empty());
 
-    let ruby = Path::new("ruby");
+    let project = proctor_cover::CoveredProject {
+        root: root.to_owned(),
+        ruby: "ruby".into(),
+        launcher: Some(crate::launcher()),
+    };
     let give = |body: &str| {
-        submit(root, ruby, &item.id, &Answer { description: None, body: body.to_owned() })
+        submit(&project, &item.id, &Answer { description: None, body: body.to_owned() })
     };
     let before = spec(root);
     for (body, reason) in [

@@ -18,6 +18,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use proctor_cover::{Choice, Effort, Mode, Options};
+use proctor_sandbox::Launcher;
 
 /// A project with these files.
 fn project(files: &[(&str, &str)]) -> tempfile::TempDir {
@@ -30,6 +31,11 @@ fn project(files: &[(&str, &str)]) -> tempfile::TempDir {
     folder
 }
 
+/// The program that confines Ruby.
+fn launcher() -> Launcher {
+    Launcher::new(env!("CARGO_BIN_EXE_proctor-test-cover-launcher"), [] as [&str; 0])
+}
+
 fn options(root: &Path) -> Options {
     Options {
         root: root.to_path_buf(),
@@ -38,6 +44,8 @@ fn options(root: &Path) -> Options {
         from: None,
         to: None,
         ruby: PathBuf::from("ruby"),
+        launcher: Some(launcher()),
+        require_confinement: true,
         effort: Effort { tries: 150, seconds: 5.0, mutation_seconds: 10.0, ..Effort::default() },
         again: false,
     }

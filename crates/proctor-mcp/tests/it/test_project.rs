@@ -46,6 +46,7 @@ fn setup(root: &Path) -> Setup {
             inheritable: std::collections::BTreeMap::new(),
             limits: Limits::default(),
         },
+        launcher: None,
         moment: Box::new(|| {
             let nonce = NONCE.fetch_add(1, Ordering::SeqCst);
             Moment::new("2026-01-22T10:30:00Z".parse().unwrap(), nonce << 32 | nonce)

@@ -31,6 +31,7 @@ pub(super) fn open(
         journal,
         moment: Box::new(journal::now),
         workspaces,
+        launcher: Some(super::own_launcher()?),
     });
     Ok(Tools::new(engine, groups))
 }

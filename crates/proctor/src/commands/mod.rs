@@ -37,6 +37,7 @@ use std::path::{Path, PathBuf};
 
 use proctor_process::GuardCommand;
 use proctor_record::{RunFolder, RunStore};
+use proctor_sandbox::Launcher;
 
 use crate::cli::Cli;
 use crate::error::CommandError;
@@ -65,6 +66,11 @@ fn own_program() -> Result<PathBuf, CommandError> {
 /// Ends the children of this process when it ends.
 fn own_guard() -> Result<GuardCommand, CommandError> {
     Ok(GuardCommand::new(own_program()?, ["__guard"]))
+}
+
+/// Confines the programs that this process starts confined.
+fn own_launcher() -> Result<Launcher, CommandError> {
+    Ok(Launcher::new(own_program()?, ["__sandbox"]))
 }
 
 /// The run of this project whose recording a path leads to, however the path is written.

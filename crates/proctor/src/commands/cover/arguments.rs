@@ -89,6 +89,10 @@ pub(crate) struct CoverArguments {
     #[arg(long, value_name = "PATH")]
     pub(crate) ruby: Option<PathBuf>,
 
+    /// Stop if the project's code cannot be confined completely; `proctor doctor` says what this machine allows
+    #[arg(long)]
+    pub(crate) require_confinement: bool,
+
     /// Send events here too: a path for JSON lines, or `ws://localhost:PORT`; several with commas
     #[arg(long, value_name = "DEST")]
     pub(crate) events: Option<String>,

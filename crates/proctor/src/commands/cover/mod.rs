@@ -11,8 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use proctor_cover::{
-    Choice, Effort, Filler, Helpers, Mode, NetworkIsolation, Options, Report, SpecRunner, Step,
-    Stop,
+    Choice, Effort, Filler, Helpers, Mode, Options, Report, Sandbox, SpecRunner, Step, Stop,
 };
 use proctor_record::RunStore;
 use proctor_record::control::ControlServer;
@@ -20,6 +19,7 @@ use proctor_record::control::ControlServer;
 use self::events::{CoverEvents, Live};
 use self::model::ModelFiller;
 use self::specs::EmbeddedSpecRunner;
+use super::own_launcher;
 use super::run::recording::Recording;
 use super::run::signals::Signals;
 use crate::cli::Cli;
@@ -45,7 +45,7 @@ pub(crate) fn run(
         Ok(choice) => choice,
         Err(stop) => return refused(&stop, arguments.format, terminal),
     };
-    let options = options(arguments, &config, root.clone(), mode, choice);
+    let options = options(arguments, &config, root.clone(), mode, choice)?;
     let (outcome, signal) = recorded(arguments, &options, &config, terminal)?;
     if let Some(signal) = signal {
         terminal.warn("stopped; what was finished is kept, and the next run goes on from there");
@@ -67,9 +67,9 @@ fn options(
     root: PathBuf,
     mode: Mode,
     choice: Choice,
-) -> Options {
+) -> Result<Options, CommandError> {
     let ruby = arguments.ruby.clone().unwrap_or_else(|| PathBuf::from(&config.ruby.value));
-    Options {
+    Ok(Options {
         root,
         mode,
         choice,
@@ -78,7 +78,9 @@ fn options(
         ruby,
         effort: Effort { seconds: f64::from(arguments.effort), ..Effort::default() },
         again: arguments.again,
-    }
+        launcher: Some(own_launcher()?),
+        require_confinement: arguments.require_confinement,
+    })
 }
 
 /// Runs the pipeline as a run of its own: recorded, shown, and stopped by signals or its control socket.
@@ -106,7 +108,7 @@ fn recorded(
     }
     let runner = EmbeddedSpecRunner {
         ruby: options.ruby.to_string_lossy().into_owned(),
-        network: NetworkIsolation::detect(),
+        sandbox: Sandbox::new(&options.ruby, options.launcher.clone()),
         workers: values::workers(&config.workers.value).unwrap_or(WORKERS).min(WORKERS),
         bus: recording.bus.clone(),
         counts: events.counts.clone(),

@@ -8,11 +8,11 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use proctor_cover::{NetworkIsolation, SpecFailure, SpecRun, SpecRunner};
+use proctor_cover::{Sandbox, SpecFailure, SpecRun, SpecRunner};
 use proctor_events::{
     Body, BoxedError, Bus, BusConfig, Event, Published, Recorder, RunId, Status, Timestamp,
 };
-use proctor_runner::{Controller, RspecSuite, RunOptions, RunSetup, Suite};
+use proctor_runner::{Controller, RspecSuite, RunOptions, RunSetup, Suite, SuiteSandbox};
 use proctor_verdict::StopCause;
 
 use super::events::Counts;
@@ -26,7 +26,7 @@ const ALL: Duration = Duration::from_mins(10);
 /// Runs specs with the embedded controller.
 pub(super) struct EmbeddedSpecRunner {
     pub(super) ruby: String,
-    pub(super) network: NetworkIsolation,
+    pub(super) sandbox: Sandbox,
     pub(super) workers: u32,
     pub(super) bus: Bus,
     pub(super) counts: Arc<Counts>,
@@ -41,10 +41,15 @@ impl SpecRunner for EmbeddedSpecRunner {
 
 impl EmbeddedSpecRunner {
     fn try_run(&self, root: &Path, specs: &[String], shown: bool) -> Result<SpecRun, String> {
-        let environment =
+        let mut environment =
             suites::environment(root, self.workers).map_err(|error| error.to_string())?;
+        let confined = self.sandbox.confinement(root).map_err(|error| error.to_string())?;
+        environment.sandbox = confined.map(|(launcher, confinement)| SuiteSandbox {
+            launcher: launcher.clone(),
+            confinement,
+        });
         let suite = RspecSuite {
-            ruby: self.network.ruby_program(&self.ruby, root).map_err(|error| error.to_string())?,
+            ruby: self.ruby.clone(),
             args: specs.to_vec(),
             preload: true,
             conversations: None,
