@@ -155,12 +155,10 @@ class ProctorReview
   def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
   def reap(running)
-    pid, status = Process.wait2(-1, Process::WNOHANG)
+    # Each by its number: the project may have children of its own, and threads that wait for them.
+    pid, status = running.keys.lazy.filter_map { |one| Process.wait2(one, Process::WNOHANG) }.first
     if pid
-      state = running.delete(pid)
-      return unless state
-
-      verdict(state[:mutant], status)
+      verdict(running.delete(pid)[:mutant], status)
     else
       running.each { |one, state| Process.kill(:KILL, one) if now > state[:until] }
       sleep(0.002)

@@ -103,10 +103,11 @@ class ProctorVerify
   def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
   def reap(running, answers)
-    pid, = Process.wait2(-1, Process::WNOHANG)
+    # Each by its number: the project may have children of its own, and threads that wait for them.
+    pid, = running.keys.lazy.filter_map { |one| Process.wait2(one, Process::WNOHANG) }.first
     if pid
       run, index, out = running.delete(pid)
-      answers[index] = read(run, out) if index
+      answers[index] = read(run, out)
     else
       running.each { |one, (_, _, _, deadline)| Process.kill(:KILL, one) if now > deadline }
       sleep(0.003)

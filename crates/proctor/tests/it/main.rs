@@ -10,6 +10,7 @@ mod child_programs;
 mod compare;
 mod conversations;
 mod cover;
+mod cover_escapes;
 mod embedded;
 mod env;
 mod errors;
