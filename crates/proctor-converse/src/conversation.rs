@@ -184,6 +184,11 @@ impl Conversation {
         self.session.is_some()
     }
 
+    /// Whether it was cut off by the death of an agent's process that answers other conversations too.
+    pub fn lost_shared_agent(&self) -> bool {
+        self.session.as_ref().is_some_and(|session| session.lost_shared_process())
+    }
+
     /// Whether it has come to its verdict.
     pub fn is_finished(&self) -> bool {
         self.engine.is_finished()

@@ -109,9 +109,7 @@ impl History {
         judged: Option<&str>,
     ) -> Result<EarlierResults, HistoryError> {
         let oldest = self.oldest_of(window, judged)?;
-        let mut seen = self.attempt(|database| {
-            read_results(database.connection(), &oldest, judged).map_err(database.sqlite_error())
-        })?;
+        let mut seen = self.query(|connection| read_results(connection, &oldest, judged))?;
         seen.examples = merge_moved_examples(seen.examples);
         Ok(seen)
     }
@@ -126,19 +124,15 @@ impl History {
             window
         } else {
             let newest = "SELECT count(*) FROM samples WHERE run = (SELECT max(run) FROM samples)";
-            let examples: u64 = self.attempt(|database| {
-                let count = database.connection().query_row(newest, [], |row| row.get(0));
-                count.map_err(database.sqlite_error())
-            })?;
+            let examples: u64 =
+                self.query(|connection| connection.query_row(newest, [], |row| row.get(0)))?;
             (MAX_ROWS / examples.max(1)).max(50)
         };
         let text = "SELECT coalesce(min(name), '') FROM (SELECT name FROM runs
                     WHERE problem IS NULL AND (?1 IS NULL OR name < ?1) ORDER BY name DESC LIMIT ?2)";
         let limit = i64::try_from(window).unwrap_or(i64::MAX);
-        self.attempt(|database| {
-            let oldest =
-                database.connection().query_row(text, params![judged, limit], |row| row.get(0));
-            oldest.map_err(database.sqlite_error())
+        self.query(|connection| {
+            connection.query_row(text, params![judged, limit], |row| row.get(0))
         })
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! [`History`] is an index of the recordings in `.proctor/runs`, kept in `.proctor/history.db` (SQLite). It owns nothing: every
 //! answer follows from the recordings, and [`History::rebuild`] gives the same ones. Any number of processes may
-//! use it at once. A database that is damaged is set aside and made anew; a recording that is damaged is named and left out.
+//! use it at once. A database that is damaged is set aside and made anew, and one that cannot be used is replaced by one in memory:
+//! [`database`] has the table of states. A recording that is damaged is named and left out.
 //!
 //! [`search_recording`] and [`search_runs`] look for words in transcripts; they read the recordings themselves.
 //!
@@ -15,14 +16,18 @@ mod comparisons;
 mod database;
 mod earlier_runs;
 mod error;
+#[cfg(test)]
+mod late_damage_tests;
 mod queries;
 mod recording;
+mod seal;
 mod search;
 mod sync;
 
 use std::path::PathBuf;
 
 use proctor_record::RunStore;
+use rusqlite::Connection;
 
 pub use baselines::{
     BaselineError, baseline, baseline_in_file, baseline_name, baseline_path, baselines,
@@ -36,6 +41,9 @@ pub use search::{SearchHit, SearchResult, TextKind, search_recording, search_run
 pub use sync::{SkippedRun, SyncSummary};
 
 use database::Database;
+
+/// How often the file is opened or made anew for one question.
+const MAX_REBUILDS: u32 = 2;
 
 /// The index of a project's recordings.
 #[derive(Debug)]
@@ -99,18 +107,34 @@ impl History {
         self.database.notes()
     }
 
-    /// Does something with the database; if that shows it to be damaged, once more with a new one.
+    /// Asks the database.
+    fn query<T>(
+        &mut self,
+        ask: impl Fn(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, HistoryError> {
+        self.attempt(|database| database.read(&ask))
+    }
+
+    /// Does something with the database. If that shows the file to be damaged or unusable, it is done again with one that is brought up
+    /// to date: with a new file at most [`MAX_REBUILDS`] times, then in memory.
     fn attempt<T>(
         &mut self,
         work: impl Fn(&mut Database) -> Result<T, HistoryError>,
     ) -> Result<T, HistoryError> {
-        match work(&mut self.database) {
-            Err(error) if error.is_damaged_file() => {
-                self.database.replace_damaged(&error.to_string())?;
-                sync::sync(&mut self.database, &self.store, &[])?;
-                work(&mut self.database)
+        let mut outcome = work(&mut self.database);
+        for round in 0..=MAX_REBUILDS {
+            let Err(error) = &outcome else { break };
+            if !self.database.recover(error, round < MAX_REBUILDS)? {
+                break;
             }
-            outcome => outcome,
+            outcome = match sync::sync(&mut self.database, &self.store, &[]) {
+                Ok(synced) => {
+                    self.synced = synced;
+                    work(&mut self.database)
+                }
+                Err(error) => Err(error),
+            };
         }
+        outcome
     }
 }

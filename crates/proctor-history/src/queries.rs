@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use proctor_record::RunFolder;
 use proctor_verdict::RunState;
-use rusqlite::{OptionalExtension as _, Row};
+use rusqlite::types::Type;
+use rusqlite::{Connection, OptionalExtension as _, Row};
 use serde::{Deserialize, Serialize};
 
 use crate::History;
-use crate::database::Database;
 use crate::earlier_runs::{
     RunResult, changes, commits_with_both_outcomes, is_flaky_by_changes, record,
 };
@@ -145,8 +145,9 @@ pub struct FlakyExample {
 impl History {
     /// The runs, newest first.
     pub fn runs(&mut self) -> Result<Vec<RunRow>, HistoryError> {
-        self.attempt(|database| {
-            select(database, "SELECT * FROM runs WHERE problem IS NULL ORDER BY name DESC", run_row)
+        self.query(|connection| {
+            let text = "SELECT * FROM runs WHERE problem IS NULL ORDER BY name DESC";
+            select(connection, text, run_row)
         })
     }
 
@@ -156,26 +157,22 @@ impl History {
         &mut self,
         folders: &[RunFolder],
     ) -> Result<BTreeMap<String, Option<RunRow>>, HistoryError> {
-        let mut fresh = BTreeMap::new();
-        for folder in folders {
-            let (name, stamp) = (folder.name(), RecordingStamp::of(folder));
-            let row = self.attempt(|database| {
-                let text = "SELECT * FROM runs WHERE name = ?1 AND stamp = ?2";
-                let read = || {
-                    let mut query = database.connection().prepare(text)?;
-                    let row = |row: &Row<'_>| {
-                        let damaged = row.get::<_, Option<String>>("problem")?.is_some();
-                        if damaged { Ok(None) } else { run_row(row).map(Some) }
-                    };
-                    query.query_row([name.as_str(), stamp.as_str()], row).optional()
+        let wanted: Vec<(String, RecordingStamp)> =
+            folders.iter().map(|folder| (folder.name(), RecordingStamp::of(folder))).collect();
+        self.query(|connection| {
+            let text = "SELECT * FROM runs WHERE name = ?1 AND stamp = ?2";
+            let mut query = connection.prepare(text)?;
+            let mut fresh = BTreeMap::new();
+            for (name, stamp) in &wanted {
+                let row = |row: &Row<'_>| {
+                    let damaged = row.get::<_, Option<String>>("problem")?.is_some();
+                    if damaged { Ok(None) } else { run_row(row).map(Some) }
                 };
-                read().map_err(database.sqlite_error())
-            })?;
-            if let Some(row) = row {
-                fresh.insert(name, row);
+                let row = query.query_row([name.as_str(), stamp.as_str()], row).optional()?;
+                fresh.extend(row.map(|row| (name.clone(), row)));
             }
-        }
-        Ok(fresh)
+            Ok(fresh)
+        })
     }
 
     /// Examples that gave both outcomes with nothing changed, the most often failing first.
@@ -184,7 +181,8 @@ impl History {
         let mut flaky = Vec::new();
         for example in &examples {
             if let Some(signs) = FlakySigns::of(&example.results) {
-                flaky.push(signs.of_example(self.newest(&example.ids)?, &example.results));
+                let newest = self.newest(&example.ids)?;
+                flaky.extend(newest.map(|newest| signs.of_example(newest, &example.results)));
             }
         }
         flaky.sort_by(|a, b| {
@@ -239,12 +237,9 @@ impl History {
              FROM samples s JOIN runs r ON r.name = s.run
              WHERE {condition} GROUP BY s.run ORDER BY s.run DESC"
         );
-        self.attempt(|database| {
-            let read = || {
-                let mut query = database.connection().prepare(&text)?;
-                query.query_map([parameter], point)?.collect::<rusqlite::Result<Vec<_>>>()
-            };
-            read().map_err(database.sqlite_error())
+        self.query(|connection| {
+            let mut query = connection.prepare(&text)?;
+            query.query_map([parameter], point)?.collect()
         })
     }
 
@@ -259,49 +254,41 @@ impl History {
             )
             SELECT s.example_id, s.title, s.file FROM ids CROSS JOIN samples s
             ON s.example_id = ids.id AND s.run = (SELECT max(run) FROM samples WHERE example_id = ids.id)";
-        let known = self.attempt(|database| {
-            select(database, text, |row| {
+        let known = self.query(|connection| {
+            select(connection, text, |row| {
                 Ok(KnownExample { id: row.get(0)?, title: row.get(1)?, file: row.get(2)? })
             })
         })?;
         Ok(known.into_iter().map(|example| (example.id.clone(), example)).collect())
     }
 
-    /// The example of these ids, as the newest run that has it describes it.
-    fn newest(&mut self, ids: &[String]) -> Result<KnownExample, HistoryError> {
+    /// The example of these ids, as the newest run that has it describes it. `None` where its runs were removed since.
+    fn newest(&mut self, ids: &[String]) -> Result<Option<KnownExample>, HistoryError> {
         let text = "SELECT example_id, title, file, run FROM samples
                     WHERE example_id = ?1 ORDER BY run DESC LIMIT 1";
-        self.attempt(|database| {
-            let read = || {
-                let mut query = database.connection().prepare(text)?;
-                let mut newest: Option<(String, KnownExample)> = None;
-                for id in ids {
-                    let (run, known) = query.query_row([id], |row| {
-                        let known =
-                            KnownExample { id: row.get(0)?, title: row.get(1)?, file: row.get(2)? };
-                        Ok((row.get::<_, String>(3)?, known))
-                    })?;
-                    if newest.as_ref().is_none_or(|(newest, _)| *newest < run) {
-                        newest = Some((run, known));
-                    }
-                }
-                newest.map(|(_, known)| known).ok_or(rusqlite::Error::QueryReturnedNoRows)
-            };
-            read().map_err(database.sqlite_error())
+        self.query(|connection| {
+            let mut query = connection.prepare(text)?;
+            let mut newest: Option<(String, KnownExample)> = None;
+            for id in ids {
+                let row = query.query_row([id], |row| {
+                    let known =
+                        KnownExample { id: row.get(0)?, title: row.get(1)?, file: row.get(2)? };
+                    Ok((row.get::<_, String>(3)?, known))
+                });
+                newest = newest.into_iter().chain(row.optional()?).max_by(|a, b| a.0.cmp(&b.0));
+            }
+            Ok(newest.map(|(_, known)| known))
         })
     }
 }
 
 fn select<T>(
-    database: &Database,
+    connection: &Connection,
     text: &str,
     read: impl Fn(&Row<'_>) -> rusqlite::Result<T>,
-) -> Result<Vec<T>, HistoryError> {
-    let all = || {
-        let mut query = database.connection().prepare(text)?;
-        query.query_map([], &read)?.collect::<rusqlite::Result<Vec<_>>>()
-    };
-    all().map_err(database.sqlite_error())
+) -> rusqlite::Result<Vec<T>> {
+    let mut query = connection.prepare(text)?;
+    query.query_map([], &read)?.collect()
 }
 
 fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
@@ -313,17 +300,20 @@ fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
         exit_code: row.get("exit_code")?,
         commit: row.get("git_commit")?,
         dirty: row.get("dirty")?,
-        argv: parsed(&row.get::<_, String>("argv")?),
-        tags: parsed(&row.get::<_, String>("tags")?),
-        counts: parsed(&row.get::<_, String>("counts")?),
+        argv: parsed(row, "argv")?,
+        tags: parsed(row, "tags")?,
+        counts: parsed(row, "counts")?,
         cost_usd: row.get("cost_usd")?,
         state: row.get("state")?,
         verdict: row.get("verdict")?,
     })
 }
 
-fn parsed<T: Default + for<'de> Deserialize<'de>>(text: &str) -> T {
-    serde_json::from_str(text).unwrap_or_default()
+fn parsed<T: for<'de> Deserialize<'de>>(row: &Row<'_>, column: &str) -> rusqlite::Result<T> {
+    serde_json::from_str(&row.get::<_, String>(column)?).map_err(|error| {
+        let place = row.as_ref().column_index(column).unwrap_or_default();
+        rusqlite::Error::FromSqlConversionFailure(place, Type::Text, Box::new(error))
+    })
 }
 
 fn point(row: &Row<'_>) -> rusqlite::Result<HistoryPoint> {

@@ -97,6 +97,10 @@ impl Recording {
         &self.stamp
     }
 
+    pub(crate) fn example_count(&self) -> usize {
+        self.loaded.run.examples.len()
+    }
+
     /// What the index keeps; an error where the recording is damaged.
     pub(crate) fn digest(&self) -> Result<RunDigest<'_>, String> {
         let damage = self.problems().iter().find(|problem| problem.kind != ProblemKind::Torn);

@@ -33,6 +33,21 @@ pub struct SkippedRun {
     pub problem: String,
 }
 
+/// The number of results that one transaction takes in. The file is sealed after each, which reads it once.
+const MAX_ROWS_PER_WRITE: usize = 20_000;
+
+/// What became of a recording that was read.
+enum Entry<'a> {
+    AtHand(&'a Recording),
+    Read(Box<Recording>),
+    Damaged {
+        stamp: String,
+        problem: String,
+    },
+    /// Nothing has been recorded yet.
+    Empty,
+}
+
 /// Brings the index up to date; recordings that are at hand are not read again.
 pub(crate) fn sync(
     database: &mut Database,
@@ -43,106 +58,117 @@ pub(crate) fn sync(
     let known = known(database)?;
     let mut synced = SyncSummary::default();
     let mut present = BTreeSet::new();
+    let (mut entries, mut rows) = (Vec::new(), 0);
     for folder in &folders {
         let name = folder.name();
         // The stamp is taken first: what is written meanwhile is read again next time.
         let stamp = RecordingStamp::of(folder);
         if known.get(&name).map(String::as_str) != Some(stamp.as_str()) {
-            match at_hand.iter().find(|recording| recording.is_of(&name, &stamp)) {
-                Some(recording) => insert_recording(database, &name, recording)?,
-                None => read(database, folder, &stamp)?,
-            }
+            let entry = match at_hand.iter().find(|recording| recording.is_of(&name, &stamp)) {
+                Some(recording) => Entry::AtHand(recording),
+                None => read(folder, &stamp),
+            };
+            rows += 1 + entry.example_count();
+            entries.push((name.clone(), entry));
             synced.read += 1;
         }
         present.insert(name);
+        if rows >= MAX_ROWS_PER_WRITE {
+            replace_runs(database, &std::mem::take(&mut entries))?;
+            rows = 0;
+        }
     }
+    replace_runs(database, &entries)?;
     let gone: Vec<&String> = known.keys().filter(|name| !present.contains(*name)).collect();
     synced.removed = gone.len() as u64;
     delete_runs(database, &gone)?;
     synced.skipped = skipped(database)?;
     let count = "SELECT count(*) FROM runs WHERE problem IS NULL";
-    synced.runs = database
-        .connection()
-        .query_row(count, [], |row| row.get(0))
-        .map_err(database.sqlite_error())?;
+    synced.runs = database.read(|connection| connection.query_row(count, [], |row| row.get(0)))?;
     Ok(synced)
 }
 
 fn known(database: &Database) -> Result<BTreeMap<String, String>, HistoryError> {
-    let read = || {
-        let mut query = database.connection().prepare("SELECT name, stamp FROM runs")?;
-        query.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()
-    };
-    read().map_err(database.sqlite_error())
+    database.read(|connection| {
+        let mut query = connection.prepare("SELECT name, stamp FROM runs")?;
+        query.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+    })
 }
 
 fn skipped(database: &Database) -> Result<Vec<SkippedRun>, HistoryError> {
-    let read = || {
+    database.read(|connection| {
         let damaged = "SELECT name, problem FROM runs WHERE problem IS NOT NULL ORDER BY name";
-        let mut query = database.connection().prepare(damaged)?;
+        let mut query = connection.prepare(damaged)?;
         query
             .query_map([], |row| Ok(SkippedRun { run: row.get(0)?, problem: row.get(1)? }))?
-            .collect::<rusqlite::Result<_>>()
-    };
-    read().map_err(database.sqlite_error())
+            .collect()
+    })
 }
 
 fn delete_runs(database: &mut Database, names: &[&String]) -> Result<(), HistoryError> {
     if names.is_empty() {
         return Ok(());
     }
-    let failed = database.sqlite_error();
-    let transaction = database.write_transaction()?;
-    for name in names {
-        transaction.execute("DELETE FROM runs WHERE name = ?1", [name]).map_err(&failed)?;
-    }
-    transaction.commit().map_err(&failed)
-}
-
-/// Reads a recording and replaces what was known of it.
-fn read(
-    database: &mut Database,
-    folder: &RunFolder,
-    stamp: &RecordingStamp,
-) -> Result<(), HistoryError> {
-    let name = folder.name();
-    match Recording::read(folder) {
-        Ok(recording) => insert_recording(database, &name, &recording),
-        // Nothing has been recorded yet.
-        Err(LoadError::Empty { problems, .. }) if problems.is_empty() => {
-            replace(database, &name, |_| Ok(()))
+    database.write(|transaction| {
+        for name in names {
+            transaction.execute("DELETE FROM runs WHERE name = ?1", [name])?;
         }
-        Err(error) => replace(database, &name, |transaction| {
-            insert_damaged(transaction, &name, &stamp.stored_text(), &error.to_string())
-        }),
-    }
-}
-
-fn insert_recording(
-    database: &mut Database,
-    name: &str,
-    recording: &Recording,
-) -> Result<(), HistoryError> {
-    let (stamp, digest) = (recording.stamp().stored_text(), recording.digest());
-    replace(database, name, |transaction| match &digest {
-        Err(problem) => insert_damaged(transaction, name, &stamp, problem),
-        Ok(digest) => insert(transaction, name, &stamp, digest),
+        Ok(())
     })
 }
 
-/// Replaces what was known of a run, in one transaction.
-fn replace(
+fn read<'a>(folder: &RunFolder, stamp: &RecordingStamp) -> Entry<'a> {
+    match Recording::read(folder) {
+        Ok(recording) => Entry::Read(Box::new(recording)),
+        Err(LoadError::Empty { problems, .. }) if problems.is_empty() => Entry::Empty,
+        Err(error) => Entry::Damaged { stamp: stamp.stored_text(), problem: error.to_string() },
+    }
+}
+
+impl Entry<'_> {
+    fn example_count(&self) -> usize {
+        match self {
+            Self::AtHand(recording) => recording.example_count(),
+            Self::Read(recording) => recording.example_count(),
+            Self::Damaged { .. } | Self::Empty => 0,
+        }
+    }
+}
+
+/// Replaces what was known of these runs, in one transaction.
+fn replace_runs(
     database: &mut Database,
-    name: &str,
-    insert: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<()>,
+    entries: &[(String, Entry<'_>)],
 ) -> Result<(), HistoryError> {
-    let failed = database.sqlite_error();
-    let transaction = database.write_transaction()?;
-    transaction
-        .execute("DELETE FROM runs WHERE name = ?1", [name])
-        .and_then(|_| insert(&transaction))
-        .map_err(&failed)?;
-    transaction.commit().map_err(&failed)
+    if entries.is_empty() {
+        return Ok(());
+    }
+    database.write(|transaction| {
+        for (name, entry) in entries {
+            transaction.execute("DELETE FROM runs WHERE name = ?1", [name])?;
+            match entry {
+                Entry::AtHand(recording) => insert_recording(transaction, name, recording)?,
+                Entry::Read(recording) => insert_recording(transaction, name, recording)?,
+                Entry::Damaged { stamp, problem } => {
+                    insert_damaged(transaction, name, stamp, problem)?;
+                }
+                Entry::Empty => {}
+            }
+        }
+        Ok(())
+    })
+}
+
+fn insert_recording(
+    transaction: &Transaction<'_>,
+    name: &str,
+    recording: &Recording,
+) -> rusqlite::Result<()> {
+    let stamp = recording.stamp().stored_text();
+    match recording.digest() {
+        Err(problem) => insert_damaged(transaction, name, &stamp, &problem),
+        Ok(digest) => insert(transaction, name, &stamp, &digest),
+    }
 }
 
 fn insert_damaged(

@@ -51,6 +51,7 @@ pub fn summary(run: &RunData, options: &SummaryOptions, style: Style) -> String 
     page.left_behind_by_others(run);
     page.pass_rates(run);
     page.flaky(run);
+    page.agent_process_deaths(run);
     page.unchecked(run);
     page.workspaces(run);
     page.slowest(run, options.profile);

@@ -1,6 +1,6 @@
 //! What an attempt that ended says about what was tested.
 
-use proctor_events::{ExampleFinished, Fault, Status};
+use proctor_events::{ExampleFinished, Exception, Fault, Status};
 
 use crate::tables;
 
@@ -55,6 +55,16 @@ pub fn normalize_status(outcome: &mut ExampleFinished) {
         None => explanation,
     });
     outcome.status = status;
+}
+
+/// The class of the exception of a conversation that ended because a process that answers several conversations died.
+pub const AGENT_PROCESS_DIED: &str = "AgentProcessDied";
+
+/// Whether an attempt was cut off by the death of an agent's process that others share. Which of the conversations it was answering
+/// brought it down is not known, so each of them has one more attempt, retries or not. A pass is then a retried pass.
+pub fn is_agent_process_death(fault: Option<&Fault>, exception: Option<&Exception>) -> bool {
+    let class = exception.and_then(|exception| exception.class.as_deref());
+    fault == Some(&Fault::Agent) && class == Some(AGENT_PROCESS_DIED)
 }
 
 /// Whether a single attempt failed, through whosever fault: it was made to its end and did not end as it should.

@@ -21,7 +21,8 @@ mod tables;
 pub use attempt::{AttemptKey, AttemptNumber};
 pub use counts::Counts;
 pub use evidence::{
-    Evidence, evidence, is_failure, is_made, is_success, never_ran, normalize_status,
+    AGENT_PROCESS_DIED, Evidence, evidence, is_agent_process_death, is_failure, is_made,
+    is_success, never_ran, normalize_status,
 };
 pub use example::{ExampleTally, ExampleVerdict, Observation, deciding, worst_first};
 pub use rate::{PassRate, Rate, RateState};

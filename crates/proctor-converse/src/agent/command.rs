@@ -1,12 +1,14 @@
 //! An agent that is a program speaking the worker protocol: `agent.chat`, kept alive.
 //!
-//! A number of processes share the conversations, or each conversation has one of its own. A process that has
-//! ended costs the conversations it had; the next one gets a new process.
+//! A number of processes share the conversations, or each conversation has one of its own. A shared process that dies costs the
+//! conversations it was answering. Which of them brought it down is not known, so the next attempt of each gets a process of its
+//! own: the one that did so then brings down nothing else. Other conversations get a new shared process.
 
+use std::collections::HashSet;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Mutex as SyncMutex, PoisonError};
 use std::time::Duration;
 
 use proctor_dialogue::{AgentAnswer, Message};
@@ -49,6 +51,22 @@ pub struct CommandAgent {
     /// The shared ones; none where each conversation has its own.
     shared_processes: Vec<Mutex<Option<RunningAgent>>>,
     next: AtomicUsize,
+    alone: Arc<AttemptsAlone>,
+}
+
+/// Attempts that get a process of their own, because the process of the attempt before died.
+#[derive(Default)]
+struct AttemptsAlone(SyncMutex<HashSet<AttemptId>>);
+
+impl AttemptsAlone {
+    fn add_attempt_after(&self, died: &AttemptId) {
+        let next = AttemptId { attempt: died.attempt + 1, ..died.clone() };
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(next);
+    }
+
+    fn take(&self, attempt_id: &AttemptId) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(attempt_id)
+    }
 }
 
 #[derive(Clone)]
@@ -79,7 +97,13 @@ impl CommandAgent {
             Processes::Each => 0,
         };
         let shared_processes = (0..count).map(|_| Mutex::new(None)).collect();
-        Self { launch: Arc::new(launch), timeout, shared_processes, next: AtomicUsize::new(0) }
+        Self {
+            launch: Arc::new(launch),
+            timeout,
+            shared_processes,
+            next: AtomicUsize::new(0),
+            alone: Arc::default(),
+        }
     }
 
     async fn process(&self, number: usize) -> Result<RunningAgent, Failure> {
@@ -140,13 +164,18 @@ impl Agent for CommandAgent {
         attempt_id: &'a AttemptId,
     ) -> BoxFuture<'a, Result<Box<dyn Session>, Failure>> {
         Box::pin(async move {
-            let running = self.process(self.next.fetch_add(1, Ordering::Relaxed)).await?;
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            let own = self.alone.take(attempt_id) || self.shared_processes.is_empty();
+            let running =
+                if own { self.start(number).await? } else { self.process(number).await? };
             let session: Box<dyn Session> = Box::new(CommandSession {
                 running,
                 launch: Arc::clone(&self.launch),
                 timeout: self.timeout,
                 name: conversation_id(attempt_id),
-                own: self.shared_processes.is_empty(),
+                own,
+                lost: false,
+                alone: Arc::clone(&self.alone),
             });
             Ok(session)
         })
@@ -181,11 +210,15 @@ struct CommandSession {
     launch: Arc<LaunchSpec>,
     timeout: Duration,
     name: String,
+    /// Whether the process belongs to this conversation alone.
     own: bool,
+    /// Whether a shared process died while it was asked.
+    lost: bool,
+    alone: Arc<AttemptsAlone>,
 }
 
 impl CommandSession {
-    async fn ask(&self, turn: AgentTurn<'_>) -> Result<AgentAnswer, Failure> {
+    async fn ask(&mut self, turn: AgentTurn<'_>) -> Result<AgentAnswer, Failure> {
         let name = &self.launch.name;
         let tools = turn.tools.specs().await?;
         let _serving = self.running.listener.serving(turn.attempt_id);
@@ -199,7 +232,13 @@ impl CommandSession {
         let reply = self.running.channel.request("agent.chat", &request, Some(self.timeout)).await;
         let reply = match reply {
             Ok(reply) => reply,
-            Err(error) => return Err(self.explain_request_error(error, malformed).await),
+            Err(error) => {
+                if matches!(error, RequestError::Closed { .. }) && !self.own {
+                    self.lost = true;
+                    self.alone.add_attempt_after(turn.attempt_id);
+                }
+                return Err(self.explain_request_error(error, malformed).await);
+            }
         };
         let answer = read_answer(reply.body.as_str()).map_err(|problem| {
             let message = match problem {
@@ -249,6 +288,10 @@ impl CommandSession {
 impl Session for CommandSession {
     fn chat<'a>(&'a mut self, turn: AgentTurn<'a>) -> BoxFuture<'a, PartyAnswer<AgentAnswer>> {
         Box::pin(async move { PartyAnswer::plain(self.ask(turn).await) })
+    }
+
+    fn lost_shared_process(&self) -> bool {
+        self.lost
     }
 
     fn close(self: Box<Self>) -> BoxFuture<'static, ()> {

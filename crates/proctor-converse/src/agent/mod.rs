@@ -46,6 +46,11 @@ pub trait Session: Send {
     /// The agent's answer to the conversation so far.
     fn chat<'a>(&'a mut self, turn: AgentTurn<'a>) -> BoxFuture<'a, PartyAnswer<AgentAnswer>>;
 
+    /// Whether it ended because a process died that answers other conversations too. The next attempt of the example has a process of its own.
+    fn lost_shared_process(&self) -> bool {
+        false
+    }
+
     /// The conversation is over.
     fn close(self: Box<Self>) -> BoxFuture<'static, ()> {
         Box::pin(std::future::ready(()))

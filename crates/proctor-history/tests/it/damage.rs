@@ -37,7 +37,6 @@ fn a_file_that_is_no_database_is_set_aside() {
         [&b"this is not a database, not at all"[..], &[0xff; 8192]].iter().enumerate()
     {
         std::fs::write(project.path("history.db"), rubbish).unwrap();
-        let _ = std::fs::remove_file(project.path("history.db-wal"));
         let mut history = History::open(&project.store).unwrap();
         assert_eq!(all_answers(&mut history), right);
         assert!(history.notes()[0].contains("was damaged"), "{:?}", history.notes());
@@ -52,7 +51,7 @@ fn damage_that_shows_only_later_is_mended_too() {
     let mut history = History::open(&project.store).unwrap();
     let right = all_answers(&mut history);
     drop(history);
-    // The first page stays, so that it opens; the others are rubbish.
+    // The first page stays; the others are rubbish.
     let path = project.path("history.db");
     let mut bytes = std::fs::read(&path).unwrap();
     bytes[4096..].fill(0xa5);
@@ -76,6 +75,7 @@ fn somebody_elses_database_is_set_aside_and_a_newer_one_left_alone() {
     let newer = rusqlite::Connection::open(&path).unwrap();
     newer.pragma_update(None, "user_version", 99).unwrap();
     drop(newer);
+    std::fs::write(project.path("history.seal"), "99 0123456789abcdef in another way\n").unwrap();
     let before = std::fs::read(&path).unwrap();
     for open in [History::open, History::rebuild] {
         let mut history = open(&project.store).unwrap();

@@ -7,4 +7,5 @@ mod damage;
 mod project;
 mod queries;
 mod search;
+mod seeded_damage;
 mod written_at_8d3abcc;

@@ -3,7 +3,7 @@
 use proctor_events::{Millis, Status};
 use proctor_record::{Attempt, Example, RunData};
 use proctor_text::{pluralize, shorten};
-use proctor_verdict::{Outcome, PassRate, Rate, RateState};
+use proctor_verdict::{Outcome, PassRate, Rate, RateState, is_agent_process_death};
 
 use crate::failure::{Failure, has_failure_to_show, unchecked_examples};
 use crate::page::{TextPage, leaked_process};
@@ -59,6 +59,22 @@ impl TextPage {
         }
         self.more_line(pending.len());
         self.line(0, "");
+    }
+
+    /// Conversations whose agent's process died, and that were run again.
+    pub(super) fn agent_process_deaths(&mut self, run: &RunData) {
+        let attempts = run.examples.iter().flat_map(|example| &example.attempts);
+        let again = attempts.filter(|attempt| {
+            let exception = attempt.exception.as_deref();
+            !attempt.is_final && is_agent_process_death(attempt.fault.as_ref(), exception)
+        });
+        let (count, possessive) = match again.count() {
+            0 => return,
+            1 => ("1 conversation was".to_owned(), "its"),
+            count => (format!("{count} conversations were"), "their"),
+        };
+        let text = format!("{count} run again because {possessive} agent process died");
+        self.title(Paint::Warn, &text);
     }
 
     /// Processes of examples that did not fail; the others are shown with their failure.

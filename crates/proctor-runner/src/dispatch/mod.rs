@@ -32,7 +32,9 @@ pub(crate) mod world;
 use std::collections::VecDeque;
 
 use proctor_events::{ExampleFinished, Fault, Millis, Status};
-use proctor_verdict::{AttemptNumber, ExampleVerdict, Observation, is_failure};
+use proctor_verdict::{
+    AttemptNumber, ExampleVerdict, Observation, is_agent_process_death, is_failure,
+};
 
 pub(crate) use self::slot::Exit;
 use self::slot::{EndedWorker, Killed, Phase, Slot, UnrunRequest};
@@ -584,7 +586,13 @@ impl Dispatcher {
     fn settle(&mut self, job: JobId, slot: Option<u32>, mut outcome: Box<ExampleFinished>) {
         let assigned = self.assigned(job);
         let failed = is_failure(&outcome.status);
-        let again = failed && assigned.attempt <= self.policy.retries && self.stop.is_none();
+        let retries = if is_agent_process_death(outcome.fault.as_ref(), outcome.exception.as_ref())
+        {
+            self.policy.retries.max(1)
+        } else {
+            self.policy.retries
+        };
+        let again = failed && assigned.attempt <= retries && self.stop.is_none();
         outcome.r#final = Some(!again);
         outcome.flaky = (outcome.status == Status::Passed && assigned.attempt > 1).then_some(true);
         let fails_run = !again && fails_run(&outcome, self.policy.verdict);

@@ -97,7 +97,6 @@ pub(super) async fn history(
 ) -> Result<Json<HistoryAnswer>, ApiError> {
     blocking(&shared, move |shared| {
         let mut history = open(shared)?;
-        let notes = history.notes().to_vec();
         let (example, points) = match (&about.example, &about.tag) {
             (Some(_), Some(_)) => {
                 return Err(ApiError::bad_request("`example` and `tag` exclude each other"));
@@ -115,7 +114,7 @@ pub(super) async fn history(
             (None, Some(tag)) => (None, history.tag(tag).map_err(ApiError::internal)?),
             (None, None) => (None, history.suite().map_err(ApiError::internal)?),
         };
-        Ok(Json(HistoryAnswer { example, points, notes }))
+        Ok(Json(HistoryAnswer { example, points, notes: history.notes().to_vec() }))
     })
     .await
 }

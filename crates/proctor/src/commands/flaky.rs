@@ -34,8 +34,9 @@ pub(crate) fn run(
 ) -> Result<ExitCode, CommandError> {
     let store = RunStore::new(&project::root(cli)?);
     let mut history = History::open(&store)?;
+    let flaky = history.flaky(Window(arguments.runs));
     print_notes(&history, terminal);
-    let flaky = history.flaky(Window(arguments.runs))?;
+    let flaky = flaky?;
     if arguments.format == Format::Json {
         terminal.json(&flaky)?;
         return Ok(ExitCode::SUCCESS);

@@ -81,8 +81,9 @@ pub(crate) fn run(
         return show_hits(&searched, arguments.format, terminal);
     }
     let mut history = History::open(&store)?;
+    let answer = points(arguments, &mut history);
     print_notes(&history, terminal);
-    let (example, points) = points(arguments, &mut history)?;
+    let (example, points) = answer?;
     let report = example_history(example, arguments.tag.clone(), points);
     match arguments.format {
         Format::Json => terminal.json(&report)?,

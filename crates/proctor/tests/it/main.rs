@@ -1,6 +1,7 @@
 //! The binary from outside: what is typed, what is printed, how it exits.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod agent_deaths;
 mod agent_docs;
 mod agents;
 mod agreement;
@@ -16,6 +17,7 @@ mod env;
 mod errors;
 mod examples;
 mod generated;
+mod history_without_disk;
 mod input_limits;
 mod journal;
 mod journal_hook;

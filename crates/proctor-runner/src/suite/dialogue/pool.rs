@@ -16,6 +16,7 @@ use proctor_dialogue::{ConversationOutcome, Example};
 use proctor_events::{
     Body, Event, ExampleFinished, Exception, Millis, OutputStream, Status, WorkerLog,
 };
+use proctor_verdict::AGENT_PROCESS_DIED;
 use tokio::sync::oneshot;
 
 use crate::worker_link::local::ExamplePerformer;
@@ -86,7 +87,14 @@ impl ConversationPool {
             }
         };
         match ended {
-            Ok(verdict) => sink.finished(&verdict, Some(example), began),
+            Ok(verdict) => {
+                let mut outcome = outcome(&verdict, Some(example.location()), began);
+                if conversation.lost_shared_agent() && verdict.status == Status::Errored {
+                    let exception = outcome.exception.get_or_insert_default();
+                    exception.class = Some(AGENT_PROCESS_DIED.to_owned());
+                }
+                sink.report(outcome);
+            }
             Err(StopCause::LinkClosed) => return,
             Err(cause) => {
                 // The dispatcher knows only that the conversation was ended. What it has come to, and who kept it
@@ -176,8 +184,12 @@ impl ReportSink {
         example: Option<&Arc<Example>>,
         began: Instant,
     ) {
-        let outcome = Box::new(outcome(verdict, example.map(|example| example.location()), began));
+        self.report(outcome(verdict, example.map(|example| example.location()), began));
+    }
+
+    fn report(&mut self, outcome: ExampleFinished) {
         let ExampleRun { key, repeat, .. } = &self.run;
+        let outcome = Box::new(outcome);
         self.waiting.push(Report::Finished { key: key.clone(), repeat: *repeat, outcome });
     }
 }
