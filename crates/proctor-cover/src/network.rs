@@ -40,7 +40,7 @@ impl NetworkIsolation {
         let quoted: Vec<String> =
             words.map(|word| format!("'{}'", word.replace('\'', "'\\''"))).collect();
         let script = format!("#!/bin/sh\nexec {} \"$@\"\n", quoted.join(" "));
-        let written = fs::write(&path, script)
+        let written = proctor_files::write_private(&path, script)
             .and_then(|()| fs::set_permissions(&path, Permissions::from_mode(0o700)));
         match written {
             Ok(()) => Ok(path.to_string_lossy().into_owned()),

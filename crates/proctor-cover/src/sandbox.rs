@@ -146,7 +146,7 @@ fn confinement(ruby: &Path) -> Option<tempfile::TempPath> {
         tempfile::Builder::new().prefix("proctor-confine-").suffix(".rb").tempfile().ok()?;
     file.write_all(CONFINE.as_bytes()).ok()?;
     let path = file.into_temp_path();
-    let folder = tempfile::tempdir().ok()?;
+    let folder = crate::scratch::private_folder("proctor-confine-", None).ok()?;
     let environment = ChildEnvironment::inherited().set(WRITABLE, folder.path());
     let output = ShortCommand::new(ruby, environment, PROBE_LIMIT)
         .args(["--disable-gems".as_ref(), "-r".as_ref(), path.as_os_str()])

@@ -4,11 +4,12 @@
 //! it and the others use the new one. Reading and writing need no lock of ours: SQLite's own (write-ahead log, busy
 //! timeout) is enough, since every run is taken in by one transaction.
 
-use std::fs::{self, File, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use proctor_files::NotReadable;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use crate::error::{HistoryError, is_damage};
@@ -167,6 +168,9 @@ impl Database {
     }
 
     fn try_open(&self) -> rusqlite::Result<Opened> {
+        if let Err(problem) = self.prepare_file() {
+            return Ok(Opened::Damaged(problem.to_string()));
+        }
         let mut connection = Connection::open(&self.path)?;
         connection.busy_timeout(BUSY_TIMEOUT)?;
         // Answers with the mode it has; a file system without shared memory keeps the older journal.
@@ -186,6 +190,20 @@ impl Database {
             _ => return Ok(Opened::Damaged("it holds something else".to_owned())),
         }
         Ok(Opened::Good(connection))
+    }
+
+    /// Makes the file for its owner only, before SQLite makes it by the umask; the files beside it get its mode. What is no file is in the way.
+    fn prepare_file(&self) -> Result<(), NotReadable> {
+        let opened = proctor_files::append_private(&self.path);
+        let file = match opened.map_err(|error| error.downcast::<NotReadable>()) {
+            Ok(file) => file,
+            Err(Ok(problem)) => return Err(problem),
+            // SQLite meets the same error and reports it.
+            Err(Err(_)) => return Ok(()),
+        };
+        // Earlier versions left it to the umask. A file of another user keeps its mode.
+        let _ = file.set_permissions(Permissions::from_mode(0o600));
+        Ok(())
     }
 
     fn use_memory(&mut self, why: &str) -> Result<(), HistoryError> {
@@ -243,8 +261,7 @@ fn quick_check(connection: &Connection) -> bool {
 /// The lock beside the file; held until the handle is dropped.
 fn lock(path: &Path) -> std::io::Result<File> {
     let beside = path.with_extension("lock");
-    let file =
-        OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(beside)?;
+    let file = proctor_files::open_lock_file(&beside)?;
     file.lock()?;
     Ok(file)
 }
