@@ -1,9 +1,9 @@
 //! Discovery: which files, which methods, in which order.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::PathBuf;
 
+use proctor_files::limits;
 use proctor_ruby::{ClassFacts, FileFacts, MethodFacts, analyze, analyze_all};
 
 use crate::choice::Choice;
@@ -62,7 +62,7 @@ pub fn discover(project: &Project, mode: &Mode, choice: &Choice) -> Result<Disco
     let (paths, base) = paths(project, mode)?;
     read_all(project, &mut discovery);
     for (path, base_path) in paths {
-        let bytes = match fs::read(project.root.join(&path)) {
+        let bytes = match proctor_files::read(&project.root.join(&path), limits::RUBY_SOURCE) {
             Ok(bytes) => bytes,
             Err(error) => {
                 discovery.warnings.push(format!("{path}: {error}"));
@@ -218,7 +218,10 @@ fn changed(project: &Project, staged: bool) -> Result<Paths, Stop> {
 fn read_all(project: &Project, discovery: &mut Discovery) {
     let paths = project.files().into_iter().take(600);
     let files: Vec<(String, Vec<u8>)> = paths
-        .filter_map(|path| fs::read(project.root.join(&path)).ok().map(|bytes| (path, bytes)))
+        .filter_map(|path| {
+            let bytes = proctor_files::read(&project.root.join(&path), limits::RUBY_SOURCE).ok()?;
+            Some((path, bytes))
+        })
         .collect();
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let sources: Vec<&[u8]> = files.iter().map(|(_, bytes)| bytes.as_slice()).collect();

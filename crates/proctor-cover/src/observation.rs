@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use proctor_files::limits;
 use proctor_ruby::spec::Keep;
 use proctor_ruby::{
     ClassFacts, FoundLiterals, MethodFacts, Mutant, Scope, Visibility, collect_literals,
@@ -143,7 +144,7 @@ pub struct ProjectCopies {
 impl ProjectCopies {
     /// Copies a project twice.
     pub fn new(project: &Project) -> io::Result<Self> {
-        let folder = tempfile::Builder::new().prefix("proctor-cover-").tempdir()?;
+        let folder = scratch::private_folder("proctor-cover-", None)?;
         let base = folder.path().canonicalize()?;
         let programs = scratch::unpack(&base.join("programs"))?;
         let (probed, clean) = (base.join("probed"), base.join("clean-copy"));
@@ -214,7 +215,7 @@ pub fn find_load_methods(
         "root": at, "load_paths": absolute(project, at), "files": jobs, "constants": constant_index(all, at), "seconds": 15,
     });
     let path = workshop.folder.path().join("load.json");
-    fs::write(&path, job.to_string())?;
+    proctor_files::write_private(&path, job.to_string())?;
     let arguments = [workshop.programs.join("load.rb").into(), path.into()];
     let limit = Duration::from_secs(60 + 20 * files.len() as u64);
     let finished = sandbox.run(&arguments, at, &[], limit)?;
@@ -380,7 +381,7 @@ pub fn observe(
     });
     let path = workshop.folder.path().join("observe.json");
     let result = workshop.folder.path().join("observed.ndjson");
-    fs::write(&path, job.to_string())?;
+    proctor_files::write_private(&path, job.to_string())?;
     let arguments =
         [workshop.programs.join("observe.rb").into(), path.into(), result.clone().into()];
     let limit = Duration::from_secs_f64(wall + 150.0);
@@ -421,14 +422,14 @@ fn literal_pool(project: &Project, targets: &[SourceFile], all: &[SourceFile]) -
     }
     for path in usage_files(&project.root) {
         // What we wrote ourselves says nothing new, and must not change what a second run finds.
-        if let Ok(text) = fs::read_to_string(path)
+        if let Ok(text) = proctor_files::read_text(&path, limits::RUBY_SOURCE)
             && !text.contains("proctor:begin")
         {
             add(collect_usage_literals(text.as_bytes()));
         }
     }
     for name in ["README.md", "README.rdoc", "README"] {
-        if let Ok(text) = fs::read_to_string(project.root.join(name)) {
+        if let Ok(text) = proctor_files::read_text(&project.root.join(name), limits::RUBY_SOURCE) {
             // Every line as a comment: what parses is code.
             let commented: String =
                 text.lines().take(2000).map(|line| format!("# {line}\n")).collect();
@@ -495,7 +496,7 @@ fn class_job(
 }
 
 fn read(path: &Path) -> io::Result<Observation> {
-    let text = match fs::read_to_string(path) {
+    let text = match proctor_files::read_text(path, limits::PROGRAM_OUTPUT) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Observation::default()),
         Err(error) => return Err(error),

@@ -1,8 +1,11 @@
 //! Scratch copies of a project: what runs there never reaches the user's tree.
 
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
 
 /// Folders that are not needed to run a library's code.
 const SKIPPED_FOLDERS: &[&str] = &[
@@ -20,6 +23,16 @@ const SKIPPED_FOLDERS: &[&str] = &[
 /// Larger files are left out.
 const FILE_LIMIT: u64 = 5 << 20;
 
+/// A new folder that only this user can enter, in `parent` or where temporary files go. It is removed when it is dropped.
+pub(crate) fn private_folder(prefix: &str, parent: Option<&Path>) -> io::Result<TempDir> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(prefix).permissions(Permissions::from_mode(0o700));
+    match parent {
+        Some(parent) => builder.tempdir_in(parent),
+        None => builder.tempdir(),
+    }
+}
+
 /// Copies a project. Links are followed only inside of it.
 pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
     let root = from.canonicalize()?;
@@ -27,7 +40,7 @@ pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 fn copy_folder(root: &Path, from: &Path, to: &Path, depth: u32) -> io::Result<()> {
-    fs::create_dir_all(to)?;
+    proctor_files::create_private_folder(to)?;
     for entry in fs::read_dir(from)? {
         let entry = entry?;
         let name = entry.file_name();
@@ -55,9 +68,9 @@ fn copy_folder(root: &Path, from: &Path, to: &Path, depth: u32) -> io::Result<()
 
 /// The Ruby programs, written to a folder.
 pub(crate) fn unpack(folder: &Path) -> io::Result<PathBuf> {
-    fs::create_dir_all(folder)?;
+    proctor_files::create_private_folder(folder)?;
     for (name, text) in PROGRAMS {
-        fs::write(folder.join(name), text)?;
+        proctor_files::write_private(&folder.join(name), text)?;
     }
     Ok(folder.to_path_buf())
 }
@@ -91,3 +104,18 @@ const PROGRAMS: &[(&str, &str)] = programs![
     "verify.rb",
     "review.rb",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `proctor-cover-*` had the mode 0755.
+    #[test]
+    fn s8_scratch_folders_are_private() {
+        let folder = private_folder("proctor-cover-", None).unwrap();
+        let programs = unpack(&folder.path().join("programs")).unwrap();
+        let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!([mode(folder.path()), mode(&programs)], [0o700; 2]);
+        assert_eq!(mode(&programs.join("load.rb")), 0o600);
+    }
+}

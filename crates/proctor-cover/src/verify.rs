@@ -2,11 +2,11 @@
 //! which would hold but for another example that disturbs them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use proctor_files::limits;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -99,16 +99,15 @@ pub(crate) fn run(
     rounds: &[VerificationRun],
     halve: bool,
 ) -> io::Result<RepeatedRuns> {
-    let folder =
-        tempfile::Builder::new().prefix("verify-").tempdir_in(root.parent().unwrap_or(root))?;
+    let folder = crate::scratch::private_folder("verify-", Some(root.parent().unwrap_or(root)))?;
     let (job, result) = (folder.path().join("job.json"), folder.path().join("result.json"));
     let wanted = json!({
         "root": root, "folder": folder.path(), "runs": rounds, "halve": halve, "jobs": MAX_PARALLEL_RUNS,
     });
-    fs::write(&job, wanted.to_string())?;
+    proctor_files::write_private(&job, wanted.to_string())?;
     let arguments = [programs.join("verify.rb").into(), job.into(), result.clone().into()];
     let finished = sandbox.run(&arguments, root, &[], LIMIT)?;
-    let text = fs::read_to_string(&result).unwrap_or_default();
+    let text = proctor_files::read_text(&result, limits::PROGRAM_OUTPUT).unwrap_or_default();
     Ok(serde_json::from_str(&text).unwrap_or_else(|_| {
         let words =
             if finished.timed_out { "the specs take too long" } else { "rspec gave no report" };
@@ -153,8 +152,8 @@ end
         let base = folder.path().canonicalize().unwrap();
         let programs = scratch::unpack(&base.join("programs")).unwrap();
         let root = base.join("copy");
-        fs::create_dir_all(root.join("spec")).unwrap();
-        fs::write(root.join("spec/queue_spec.rb"), SPEC).unwrap();
+        std::fs::create_dir_all(root.join("spec")).unwrap();
+        std::fs::write(root.join("spec/queue_spec.rb"), SPEC).unwrap();
         let specs = ["spec/queue_spec.rb".to_owned()];
         let rounds: Vec<VerificationRun> =
             conditions_in_other_orders().map(|how| VerificationRun::new(&specs, how)).collect();

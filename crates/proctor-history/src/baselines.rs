@@ -6,6 +6,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use proctor_compare::{Side, StoredSideError};
+use proctor_files::limits;
 use proctor_record::RunStore;
 
 /// The baseline that `baseline` alone means.
@@ -87,7 +88,8 @@ pub fn baseline(store: &RunStore, name: &str) -> Result<Side, BaselineError> {
 /// Reads a baseline's file, wherever it is.
 pub fn read_baseline(path: &Path) -> Result<Side, BaselineError> {
     let unusable = |problem: String| BaselineError::Unusable { path: path.to_owned(), problem };
-    let text = fs::read_to_string(path).map_err(|error| unusable(error.to_string()))?;
+    let text = proctor_files::read_text(path, limits::BASELINE)
+        .map_err(|error| unusable(error.to_string()))?;
     Side::from_json(&text).map_err(|error| unusable(error.to_string()))
 }
 
@@ -97,7 +99,8 @@ pub fn baseline_in_file(path: &Path) -> Result<Option<Side>, BaselineError> {
         return Ok(None);
     }
     let unusable = |problem: String| BaselineError::Unusable { path: path.to_owned(), problem };
-    let text = fs::read_to_string(path).map_err(|error| unusable(error.to_string()))?;
+    let text = proctor_files::read_text(path, limits::BASELINE)
+        .map_err(|error| unusable(error.to_string()))?;
     match Side::from_json(&text) {
         // A file of one JSON line may be a recording, whatever its name.
         Err(StoredSideError::NotASide(_)) => Ok(None),
@@ -124,7 +127,7 @@ pub fn write_baseline(path: &Path, side: &Side) -> Result<(), BaselineError> {
 fn replace_file(path: &Path, side: &Side) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)?;
+    proctor_files::create_private_folder(folder)?;
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     serde_json::to_writer_pretty(&mut file, side)?;
     file.write_all(b"\n")?;

@@ -8,6 +8,8 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::time::Duration;
 
+use proctor_files::limits;
+
 /// Whether bytes must have reached the disk before a call returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
@@ -73,10 +75,11 @@ impl Disk for OsDisk {
     type Lock = File;
 
     fn read(&self, path: &Path) -> io::Result<Option<Vec<u8>>> {
-        let Some(mut file) = open_existing(path)? else { return Ok(None) };
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
-        Ok(Some(bytes))
+        match proctor_files::read(path, limits::JOURNAL) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     fn read_end(&self, path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
@@ -223,7 +226,7 @@ impl Disk for OsDisk {
 }
 
 fn open_existing(path: &Path) -> io::Result<Option<File>> {
-    match File::open(path) {
+    match proctor_files::open(path) {
         Ok(file) => Ok(Some(file)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use proctor_files::OwnFolderError;
+
 use crate::capture::BadExpectation;
 use crate::model::UnknownWord;
 
@@ -55,6 +57,9 @@ pub enum JournalError {
     /// The state does not allow it.
     #[error(transparent)]
     Refused(#[from] Refusal),
+    /// The journal's folder leads elsewhere, or belongs to another user.
+    #[error(transparent)]
+    NotOurs(#[from] OwnFolderError),
     /// A file is damaged and could not be set aside (`JournalCorruptedError`).
     #[error("{path} is damaged ({reason}) and could not be set aside: {source}")]
     Corrupted {

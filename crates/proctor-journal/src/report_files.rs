@@ -56,7 +56,7 @@ impl ReportFiles {
             let mut is_written = false;
             for path in files(named).into_iter().filter(|path| self.is_new(path)) {
                 is_written = true;
-                match std::fs::read(&path) {
+                match proctor_files::read(&path, proctor_files::limits::TOOL_REPORT) {
                     Ok(bytes) => {
                         written.contents.push(String::from_utf8_lossy(&bytes).into_owned());
                     }

@@ -56,4 +56,4 @@ pub use rpc::{
 };
 pub use short_command::{ShortCommand, ShortCommandError, ShortOutput};
 pub use spec::{Guard, GuardCommand, ProcessSpec, RpcMode};
-pub use sys::adopt_inherited_socket;
+pub use sys::{adopt_inherited_socket, report_file_size_limit_as_error};

@@ -133,3 +133,26 @@ pub(crate) fn wait_status(status: rustix::process::WaitStatus) -> Option<ExitSta
     let code = status.exit_status().map(ExitStatus::Code);
     code.or_else(|| status.terminating_signal().map(ExitStatus::Signal))
 }
+
+/// Catches SIGXFSZ, so that a write beyond the limit on file sizes (`ulimit -f`) fails with `EFBIG` instead of ending the process. The signal is
+/// caught and not ignored because children inherit what is ignored. Nothing is changed if it is ignored already.
+#[expect(
+    unsafe_code,
+    reason = "signal handlers have no safe form in rustix or std; this one does nothing"
+)]
+pub fn report_file_size_limit_as_error() -> io::Result<()> {
+    extern "C" fn do_nothing(_: libc::c_int) {}
+    // SAFETY: the structure is plain data, and a handler that does nothing is safe at any time.
+    let outcome = unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        match libc::sigaction(libc::SIGXFSZ, std::ptr::null(), &raw mut action) {
+            0 if action.sa_sigaction == libc::SIG_DFL => {
+                action.sa_sigaction = do_nothing as *const () as usize;
+                action.sa_flags = libc::SA_RESTART;
+                libc::sigaction(libc::SIGXFSZ, &raw const action, std::ptr::null_mut())
+            }
+            outcome => outcome,
+        }
+    };
+    if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}

@@ -74,7 +74,7 @@ pub struct Reader<R> {
 impl Reader<BufReader<File>> {
     /// Opens a file.
     pub fn open(path: &Path) -> io::Result<Self> {
-        Ok(Self::new(BufReader::with_capacity(1 << 16, File::open(path)?)))
+        Ok(Self::new(BufReader::with_capacity(1 << 16, proctor_files::open(path)?)))
     }
 }
 

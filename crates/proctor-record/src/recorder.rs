@@ -45,7 +45,7 @@ const LOCK_RETRY_PAUSE: Duration = Duration::from_millis(2);
 
 /// Whether a process holds the write lock of this recording.
 pub(crate) fn is_locked_by_writer(path: &Path) -> bool {
-    let probe = File::open(path).map(|file| file.try_lock());
+    let probe = proctor_files::open(path).map(|file| file.try_lock());
     matches!(probe, Ok(Err(TryLockError::WouldBlock)))
 }
 

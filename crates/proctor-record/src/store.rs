@@ -6,10 +6,10 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write as _};
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use proctor_events::{RunId, Timestamp};
+use proctor_files::{Links, OwnFolderError, limits};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -112,6 +112,9 @@ pub enum StoreError {
         /// Its version.
         found: u32,
     },
+    /// The folder leads elsewhere, or belongs to another user.
+    #[error(transparent)]
+    NotOurs(#[from] OwnFolderError),
     /// The recording cannot be opened.
     #[error(transparent)]
     Record(#[from] RecordError),
@@ -149,28 +152,43 @@ impl RunStore {
         Ok((folder, recorder))
     }
 
+    /// Refuses `.proctor` if it is a symbolic link, has one directly in it, or belongs to another user: a repository can bring it along.
+    pub fn check_owner(&self) -> Result<(), OwnFolderError> {
+        proctor_files::check_state_folder(&self.root)
+    }
+
     fn prepare(&self) -> Result<(), StoreError> {
+        self.check_owner()?;
         make_folder(&self.root)?;
         make_folder(&self.runs_folder())?;
         let ignore = self.root.join(".gitignore");
         if !ignore.exists() {
-            fs::write(&ignore, "*\n").map_err(failed("write", &ignore))?;
+            proctor_files::write_private(&ignore, "*\n").map_err(failed("write", &ignore))?;
         }
         Ok(())
     }
 
     /// The runs there are, oldest first.
     pub fn list(&self) -> Result<Vec<RunFolder>, StoreError> {
+        self.check_owner()?;
         let folder = self.runs_folder();
         let entries = match fs::read_dir(&folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             outcome => outcome.map_err(failed("list", &folder))?,
         };
-        let mut runs: Vec<RunFolder> = entries
-            .filter_map(Result::ok)
-            .map(|entry| RunFolder { path: entry.path() })
-            .filter(|run| run.events_path().is_file())
-            .collect();
+        let mut runs = Vec::new();
+        for entry in entries.filter_map(Result::ok) {
+            let run = RunFolder { path: entry.path() };
+            // No link is followed, neither to a folder nor to a recording.
+            for path in [&run.path, &run.events_path()] {
+                if fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink()) {
+                    return Err(OwnFolderError::Link(path.clone()).into());
+                }
+            }
+            if run.events_path().is_file() {
+                runs.push(run);
+            }
+        }
         // Run ids begin with their time, so names sort by age.
         runs.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(runs)
@@ -294,7 +312,9 @@ impl RunFolder {
     /// Reads the description.
     pub fn info(&self) -> Result<RunInfo, StoreError> {
         let path = self.info_path();
-        let text = fs::read_to_string(&path).map_err(failed("read", &path))?;
+        // A link is refused: it would show what stands in another file.
+        let text = proctor_files::read_text_with(&path, limits::RUN_INFO, Links::Refuse)
+            .map_err(failed("read", &path))?;
         serde_json::from_str(&text)
             .map_err(|error| StoreError::BadInfo { path, problem: error.to_string() })
     }
@@ -325,7 +345,7 @@ impl RunFolder {
 }
 
 fn make_folder(path: &Path) -> Result<(), StoreError> {
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed("create", path))
+    proctor_files::create_private_folder(path).map_err(failed("create", path))
 }
 
 fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {

@@ -7,6 +7,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 use proctor_events::ExampleId;
+use proctor_files::limits;
 use serde::{Deserialize, Serialize};
 
 use crate::reader::{LoadError, RunChoice, load_outline};
@@ -22,7 +23,7 @@ struct File {
 
 /// Recorded durations in milliseconds; empty if there are none, or none that can be read.
 pub fn load_timings(path: &Path) -> HashMap<ExampleId, f64> {
-    let file = std::fs::read_to_string(path)
+    let file = proctor_files::read_text(path, limits::TIMINGS)
         .ok()
         .and_then(|text| serde_json::from_str::<File>(&text).ok().filter(|file| file.v == VERSION));
     let examples = file.map(|file| file.examples).unwrap_or_default();

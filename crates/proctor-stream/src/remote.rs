@@ -3,7 +3,7 @@
 //! Every view of recordings can then show the stream too. A broken connection is opened again after the last received event, so that no event
 //! is lost or repeated; after [`MAX_ATTEMPTS`] failures the stream is over.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -70,7 +70,7 @@ impl RemoteStream {
     pub fn copy(address: &str, into: &Path) -> Result<Self, RemoteError> {
         let address = Address::parse(address)?;
         let failed = |source| RemoteError::Io { path: into.to_owned(), source };
-        let file = OpenOptions::new().create(true).append(true).open(into).map_err(failed)?;
+        let file = proctor_files::append_private(into).map_err(failed)?;
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
         let socket = runtime.block_on(connect(&address, None)).map_err(|problem| {

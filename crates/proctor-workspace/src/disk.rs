@@ -8,6 +8,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use proctor_files::limits;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -36,7 +37,7 @@ pub(crate) fn replace_json<T: Serialize>(path: &Path, value: &T) -> Result<(), T
 
 /// Reads a value; `None` if there is no such file.
 pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, ToolError> {
-    match fs::read(path) {
+    match proctor_files::read(path, limits::WORKSPACE_STATE) {
         Ok(bytes) => serde_json::from_slice(&bytes)
             .map(Some)
             .map_err(|error| ToolError::io("understand", path, &error.into())),
@@ -49,19 +50,18 @@ pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, T
 pub(crate) fn append_line(path: &Path, value: &impl Serialize) -> io::Result<()> {
     let mut line = serde_json::to_vec(value)?;
     line.push(b'\n');
-    OpenOptions::new().append(true).create(true).mode(0o600).open(path)?.write_all(&line)
+    proctor_files::append_private(path)?.write_all(&line)
 }
 
 /// Makes a folder only we may enter, and those above it.
 pub(crate) fn make_private(path: &Path) -> Result<(), ToolError> {
-    use std::os::unix::fs::DirBuilderExt as _;
-    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
+    let made = proctor_files::create_private_folder(path);
     made.map_err(|error| ToolError::io("make", path, &error))
 }
 
 /// Opens a lock file.
 pub(crate) fn lock_file(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
+    proctor_files::open_lock_file(path)
 }
 
 /// Takes a lock, waiting at most `patience`. Blocks the thread: call it where that is allowed.

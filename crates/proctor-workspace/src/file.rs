@@ -110,7 +110,8 @@ fn read_cassette(folder: &Path, name: &str) -> Result<Cassette, CassetteFileProb
     if size > LARGEST_CASSETTE {
         return Err(CassetteFileProblem::TooLarge { size });
     }
-    let cassette: Cassette = serde_json::from_slice(&std::fs::read(&path)?)?;
+    let cassette: Cassette =
+        serde_json::from_slice(&proctor_files::read(&path, LARGEST_CASSETTE)?)?;
     cassette.check().map_err(CassetteFileProblem::Version)?;
     Ok(cassette)
 }

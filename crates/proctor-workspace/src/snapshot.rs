@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use proctor_files::limits;
 use serde::{Deserialize, Serialize};
 
 use crate::contained_path::{RelPath, Root};
@@ -263,7 +264,7 @@ impl Snapshots {
     }
 
     fn latest(&self) -> Result<Option<Manifest>, ToolError> {
-        match std::fs::read_to_string(self.folder.join("latest")) {
+        match proctor_files::read_text(&self.folder.join("latest"), limits::WORKSPACE_STATE) {
             Ok(id) => self.read(&id),
             Err(_) => Ok(None),
         }

@@ -21,6 +21,8 @@ use crate::error::CommandError;
 use crate::terminal::Terminal;
 
 fn main() -> ExitCode {
+    // Without it a write beyond the limit ends the process, as it would have anyway.
+    let _ = proctor_process::report_file_size_limit_as_error();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return report_usage_error(&suggestions::without_hidden(error)),

@@ -2,10 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use proctor_record::RunStore;
+
 use crate::cli::Cli;
 use crate::config::{self, Config};
 use crate::env_vars;
-use crate::error::CommandError;
+use crate::error::{CommandError, Kind};
 use crate::terminal::Terminal;
 
 /// Finds the project and reads its configuration; warnings are printed.
@@ -20,7 +22,7 @@ pub(crate) fn open_from(
     terminal: &mut Terminal,
 ) -> Result<(PathBuf, Config), CommandError> {
     let root = match folder.filter(|_| cli.root.is_none()) {
-        Some(folder) => nearest_root(folder),
+        Some(folder) => with_own_state(nearest_root(folder))?,
         None => root(cli)?,
     };
     let (config, warnings) = config::load(&root)?;
@@ -30,8 +32,20 @@ pub(crate) fn open_from(
     Ok((root, config))
 }
 
-/// The root folder that the arguments and the current folder mean.
+/// The root folder that the arguments and the current folder mean. One whose `.proctor` must not be used is refused.
 pub(crate) fn root(cli: &Cli) -> Result<PathBuf, CommandError> {
+    with_own_state(locate_root(cli)?)
+}
+
+fn with_own_state(root: PathBuf) -> Result<PathBuf, CommandError> {
+    match RunStore::new(&root).check_owner() {
+        Ok(()) => Ok(root),
+        Err(error) => Err(CommandError::caused(Kind::Refused, error)),
+    }
+}
+
+/// The same, whatever its `.proctor` is.
+pub(crate) fn locate_root(cli: &Cli) -> Result<PathBuf, CommandError> {
     if let Some(root) = &cli.root {
         return root.canonicalize().map_err(|error| {
             CommandError::usage(format_args!("--root {}: {error}", root.display()))

@@ -139,7 +139,7 @@ pub(crate) fn read(root: &Path) -> Factories {
     files.sort();
     for path in files {
         let shown = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
-        match fs::read(&path) {
+        match proctor_files::read(&path, proctor_files::limits::RUBY_SOURCE) {
             Ok(bytes) => read_file(&String::from_utf8_lossy(&bytes), &shown, &mut found),
             Err(error) => found.trouble.push(format!("{shown}: {error}")),
         }

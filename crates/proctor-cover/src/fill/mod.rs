@@ -13,6 +13,7 @@ mod prompt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use proctor_files::limits;
 use proctor_ruby::{SyntaxError, analyze};
 use serde::{Deserialize, Serialize};
 
@@ -179,14 +180,14 @@ fn open_situations(root: &Path, files: &[String]) -> Result<OpenSituations, Stop
 fn open_items_of_file(root: &Path, metadata: &Metadata) -> Result<Vec<OpenItem>, UnusableFile> {
     let source = source(root, metadata)?;
     let path = &metadata.spec_path;
-    let spec = fs::read_to_string(root.join(path))
+    let spec = proctor_files::read_text(&root.join(path), limits::RUBY_SOURCE)
         .map_err(|source| UnusableFile::NotRead { path: path.clone(), source })?;
     Ok(open_items(&source, path, &spec, metadata))
 }
 
 fn source(root: &Path, metadata: &Metadata) -> Result<SourceFile, UnusableFile> {
     let path = metadata.source_file.clone();
-    let bytes = match fs::read(root.join(&path)) {
+    let bytes = match proctor_files::read(&root.join(&path), limits::RUBY_SOURCE) {
         Ok(bytes) => bytes,
         Err(source) => return Err(UnusableFile::NotRead { path, source }),
     };
@@ -216,9 +217,8 @@ pub struct Kept {
 pub fn submit(project: &CoveredProject, id: &str, answer: &Answer) -> Result<Kept, Refusal> {
     let root = project.root.as_path();
     let folder = root.join("tmp/rspec_metadata");
-    let lock =
-        fs::OpenOptions::new().create(true).truncate(false).write(true).open(folder.join(".lock"));
-    let lock = lock.map_err(|error| Refusal::io_error(&error))?;
+    let lock = proctor_files::open_lock_file(&folder.join(".lock"))
+        .map_err(|error| Refusal::io_error(&error))?;
     lock.lock().map_err(|error| Refusal::io_error(&error))?;
     let found = open_situations(root, &[])
         .map_err(|stop| Refusal::new("unknown", stop.to_string(), stop.suggestion))?;
@@ -249,8 +249,8 @@ pub fn submit(project: &CoveredProject, id: &str, answer: &Answer) -> Result<Kep
     let source = source(root, &metadata).map_err(|error| {
         Refusal::new("stale", error.to_string(), "cover the file again, then get a new plan")
     })?;
-    let spec =
-        fs::read_to_string(root.join(&item.spec)).map_err(|error| Refusal::io_error(&error))?;
+    let spec = proctor_files::read_text(&root.join(&item.spec), limits::RUBY_SOURCE)
+        .map_err(|error| Refusal::io_error(&error))?;
     answer::check_answer(item, answer)?;
     let sandbox = Sandbox::new(&project.ruby, project.launcher.clone());
     let project = Project::open(root);

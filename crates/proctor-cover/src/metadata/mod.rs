@@ -339,7 +339,7 @@ impl Metadata {
 
     /// Reads a file. A damaged one is an error with its place.
     pub fn read(path: &Path) -> Result<Option<Self>, MetadataError> {
-        let text = match fs::read_to_string(path) {
+        let text = match proctor_files::read_text(path, proctor_files::limits::COVER_METADATA) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(source) => return Err(MetadataError::Unreadable { path: path.into(), source }),

@@ -1,6 +1,6 @@
 //! What is left after observation: answers that were accepted before are put back, then a model is asked, if there is one.
 
-use std::fs;
+use proctor_files::limits;
 
 use super::wave::{ExecutionSite, LoadedTarget};
 use super::{FileReport, PipelineRun, StageOutcome};
@@ -65,7 +65,9 @@ impl PipelineRun<'_> {
         report: &mut FileReport,
         site: &ExecutionSite,
     ) -> Result<(), Stop> {
-        let Ok(mut spec) = fs::read_to_string(self.root().join(&target.spec_path)) else {
+        let Ok(mut spec) =
+            proctor_files::read_text(&self.root().join(&target.spec_path), limits::RUBY_SOURCE)
+        else {
             return Ok(());
         };
         let project = self.project.clone();

@@ -1,7 +1,6 @@
 //! Before code is executed: how each file is loaded, which spec is there, and what stands in the way.
 
-use std::fs;
-
+use proctor_files::limits;
 use serde_json::json;
 
 use super::wave::{ExecutionSite, LoadedTarget};
@@ -96,7 +95,7 @@ impl PipelineRun<'_> {
                 target.spec_path
             ));
         }
-        let bytes = fs::read(&path)
+        let bytes = proctor_files::read(&path, limits::RUBY_SOURCE)
             .map_err(|error| format!("{} cannot be read: {error}", target.spec_path))?;
         match String::from_utf8(bytes) {
             Ok(text) => Ok(Some(text)),

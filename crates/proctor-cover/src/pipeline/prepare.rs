@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use proctor_files::limits;
 use serde_json::{Value, json};
 
 use super::{FileReport, PipelineRun};
@@ -80,7 +81,8 @@ impl PipelineRun<'_> {
 
     /// The content decides, not the time of its last change.
     fn is_current(&self, target: &Target, old: &Metadata, digest: &str) -> bool {
-        let spec = fs::read(self.root().join(&target.spec_path)).unwrap_or_default();
+        let spec = proctor_files::read(&self.root().join(&target.spec_path), limits::RUBY_SOURCE)
+            .unwrap_or_default();
         STAGES.iter().all(|(_, agent)| old.is_complete(agent))
             && old.source_hash == digest
             && old.spec_hash == hash(&spec)

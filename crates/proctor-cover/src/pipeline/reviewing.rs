@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use proctor_files::limits;
 use proctor_text::pluralize;
 use serde_json::{Value, json};
 
@@ -131,7 +132,8 @@ impl PipelineRun<'_> {
         error: Option<&str>,
     ) -> Result<(), Stop> {
         let (file, spec) = (part.target.source.path.clone(), part.target.spec_path.clone());
-        let text = fs::read_to_string(self.root().join(&spec)).unwrap_or_default();
+        let text = proctor_files::read_text(&self.root().join(&spec), limits::RUBY_SOURCE)
+            .unwrap_or_default();
         part.report.violations =
             rules::check(&spec, &text).iter().map(|finding| violation(&spec, finding)).collect();
         let failed: Vec<_> = ran.failed.iter().filter(|failure| failure.spec == spec).collect();
@@ -191,7 +193,7 @@ impl PipelineRun<'_> {
         for part in parts.iter_mut() {
             let spec = part.target.spec_path.clone();
             let copy = site.workshop.clean.join(&spec);
-            let Ok(text) = fs::read_to_string(&copy) else { continue };
+            let Ok(text) = proctor_files::read_text(&copy, limits::RUBY_SOURCE) else { continue };
             let fixed = fix(&spec, &text);
             if fixed.applied.is_empty() {
                 continue;

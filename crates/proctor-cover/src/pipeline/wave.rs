@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
+use proctor_files::limits;
 use proctor_ruby::spec::{ExampleBody, SpecPlan};
 use proctor_text::pluralize;
 use serde_json::json;
@@ -310,7 +311,8 @@ impl PipelineRun<'_> {
     /// Writes a spec of the project, unless it says this already.
     pub(super) fn write_spec(&self, spec: &str, text: &str) -> Result<(), Stop> {
         let path = self.root().join(spec);
-        if fs::read(&path).ok().as_deref() != Some(text.as_bytes()) {
+        if proctor_files::read(&path, limits::RUBY_SOURCE).ok().as_deref() != Some(text.as_bytes())
+        {
             if let Some(folder) = path.parent() {
                 fs::create_dir_all(folder)?;
             }

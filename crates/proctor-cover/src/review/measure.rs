@@ -1,11 +1,11 @@
 //! The review's measurements: statuses, branch coverage and faults noticed, by running the written specs.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use proctor_files::limits;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -91,13 +91,15 @@ pub(crate) fn measure_at(
     });
     let path = workshop.folder.path().join("review.json");
     let result = workshop.folder.path().join("reviewed.ndjson");
-    fs::write(&path, job.to_string())?;
+    proctor_files::write_private(&path, job.to_string())?;
     let arguments =
         [workshop.programs.join("review.rb").into(), path.into(), result.clone().into()];
     let limit = Duration::from_secs_f64(effort.mutation_seconds + 180.0);
     let finished = sandbox.run(&arguments, root, &[], limit)?;
     let mut measured = Measured::default();
-    for line in fs::read_to_string(&result).unwrap_or_default().lines() {
+    for line in
+        proctor_files::read_text(&result, limits::PROGRAM_OUTPUT).unwrap_or_default().lines()
+    {
         if let Ok(value) = serde_json::from_str::<Value>(line) {
             add_result(&mut measured, &value);
         }

@@ -55,11 +55,13 @@ impl Player {
     /// Loads a cassette.
     pub fn load(path: &Path, mode: ReplayMode, redactor: Redactor) -> Result<Self, ModelError> {
         let name = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|problem| {
-            let message =
-                format!("cannot read the cassette {name}: {problem}; record the cassette first");
-            ModelError::new(ErrorKind::Storage, message)
-        })?;
+        let text =
+            proctor_files::read_text(path, proctor_files::limits::CASSETTE).map_err(|problem| {
+                let message = format!(
+                    "cannot read the cassette {name}: {problem}; record the cassette first"
+                );
+                ModelError::new(ErrorKind::Storage, message)
+            })?;
         let (version, entries) = parse(&text, &name)?;
         Ok(Self { version, ..Self::new(name, mode, redactor, entries) })
     }

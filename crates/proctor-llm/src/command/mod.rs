@@ -215,9 +215,7 @@ fn fingerprint(config: &CommandConfig) -> String {
 
 fn file_digest(word: &str, folder: Option<&Path>) -> Option<String> {
     let path = folder.map_or_else(|| PathBuf::from(word), |folder| folder.join(word));
-    let is_small =
-        path.metadata().is_ok_and(|file| file.is_file() && file.len() <= MAX_HASHED_FILE_BYTES);
-    is_small.then(|| std::fs::read(&path).ok()).flatten().map(|bytes| digest(&bytes))
+    proctor_files::read(&path, MAX_HASHED_FILE_BYTES).ok().map(|bytes| digest(&bytes))
 }
 
 impl Model for CommandModel {

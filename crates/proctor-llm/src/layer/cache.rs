@@ -9,13 +9,12 @@
 //! once and none ever reads half a file. What cannot be read is a miss; what cannot be written is
 //! counted, and the answer is given all the same.
 
-use std::fs::{DirBuilder, File};
-use std::io::{Read, Write};
-use std::os::unix::fs::DirBuilderExt;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use proctor_files::limits;
 use proctor_redact::Redactor;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -102,8 +101,7 @@ impl Cache {
 
     /// The answer under a key, with this mark in place of the one that it was kept with.
     fn read(&self, key: &Value, mark: Option<&str>) -> Option<Answer> {
-        let mut text = String::new();
-        File::open(self.path(key)).ok()?.read_to_string(&mut text).ok()?;
+        let text = proctor_files::read_text(&self.path(key), limits::CACHED_ANSWER).ok()?;
         let entry: Entry = serde_json::from_str(&text).ok()?;
         if entry.v != VERSION || entry.key != *key {
             return None;
@@ -135,7 +133,7 @@ impl Cache {
 }
 
 fn make_folder(folder: &Path) -> std::io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+    proctor_files::create_private_folder(folder)
 }
 
 /// A model that is not asked the same twice.

@@ -1,8 +1,7 @@
 //! `run_start`: a detached runner, and proof that it really goes.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::File;
 use std::io::Read as _;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -192,7 +191,7 @@ struct StartedRunner {
 impl StartedRunner {
     fn spawn(engine: &Engine, arguments: Vec<String>, folder: PathBuf) -> Result<Self, ToolError> {
         let log = folder.join("runner.log");
-        let made = DirBuilder::new().recursive(true).mode(0o700).create(&folder);
+        let made = proctor_files::create_private_folder(&folder);
         made.map_err(|error| {
             ToolError::io(format_args!("cannot create {}: {error}", folder.display()))
         })?;
@@ -271,7 +270,7 @@ impl StartedRunner {
     /// The error of a runner that ended before its run started, from its log.
     fn failure_from_log(&self) -> ToolError {
         let mut text = String::new();
-        if let Ok(file) = File::open(&self.log) {
+        if let Ok(file) = proctor_files::open(&self.log) {
             // The log may be unreadable; an empty text is then shown.
             let _ = file.take(1 << 20).read_to_string(&mut text);
         }
@@ -295,10 +294,6 @@ impl StartedRunner {
 }
 
 fn open(log: &Path) -> Result<File, ToolError> {
-    OpenOptions::new()
-        .create(true)
-        .append(true)
-        .mode(0o600)
-        .open(log)
+    proctor_files::append_private(log)
         .map_err(|error| ToolError::io(format_args!("cannot write {}: {error}", log.display())))
 }

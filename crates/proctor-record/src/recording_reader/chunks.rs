@@ -22,7 +22,12 @@ impl RecordingChunks {
 
     /// Opens a recording.
     pub fn open(path: &Path) -> io::Result<Self> {
-        Ok(Self { file: File::open(path)?, buffer: vec![0; Self::SIZE], used: 0, filled: 0 })
+        Ok(Self {
+            file: proctor_files::open(path)?,
+            buffer: vec![0; Self::SIZE],
+            used: 0,
+            filled: 0,
+        })
     }
 
     /// The next chunk; `None` at the end.

@@ -1,6 +1,5 @@
 //! The last event of a finished run, read from the end of its recording, so that a list of runs costs the same however long the runs are.
 
-use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
@@ -15,7 +14,7 @@ const MAX_READ: u64 = 512 << 10;
 pub fn last_suite_finished(
     events: &Path,
 ) -> io::Result<Option<(Option<Timestamp>, SuiteFinished)>> {
-    let file = File::open(events)?;
+    let file = proctor_files::open(events)?;
     let length = file.metadata()?.len();
     let mut size = FIRST_READ;
     loop {

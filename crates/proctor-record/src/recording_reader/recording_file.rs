@@ -83,7 +83,7 @@ impl RecordingFile {
 
     /// Opens the file that has the path now.
     fn reopen(&mut self) -> io::Result<Bytes> {
-        let file = match File::open(&self.path) {
+        let file = match proctor_files::open(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Bytes::Nothing),
             outcome => outcome?,
         };

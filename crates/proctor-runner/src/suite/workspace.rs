@@ -14,6 +14,7 @@ use proctor_events::{
     Body, EvaluationMode, EvaluationRecorded, Event, ExampleFinished, Exception, Fault, Json,
     Millis, StableIds, Status,
 };
+use proctor_files::limits;
 use proctor_record::{WORKSPACE_COVERAGE, WORKSPACE_WARNING};
 use proctor_workspace::file::{self, Outcome, WorkspaceFile};
 use proctor_workspace::{CallContext, Config, ErrorKind, Reached, ToolError, Tools};
@@ -108,7 +109,7 @@ fn read(
         message: Some(message),
         ..OutsideError::default()
     };
-    let text = std::fs::read_to_string(path).map_err(|problem| {
+    let text = proctor_files::read_text(path, limits::SCENARIO).map_err(|problem| {
         vec![error(name.clone(), format!("the workspace file cannot be read: {problem}"))]
     })?;
     let mut file = file::read(&name, &text).map_err(|problems| {

@@ -1,6 +1,5 @@
 //! One call of the mock: choose, wait, act, answer, log.
 
-use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -206,9 +205,7 @@ impl Call<'_> {
         let inside = path.strip_prefix(&self.script.workspace).ok().and_then(|p| p.to_str());
         match inside.and_then(|inside| RelPath::parse(inside).ok()) {
             Some(inside) => Root::open(&self.script.workspace)?.append(&inside, lines.as_bytes()),
-            None => {
-                OpenOptions::new().append(true).create(true).open(path)?.write_all(lines.as_bytes())
-            }
+            None => proctor_files::append_private(&path)?.write_all(lines.as_bytes()),
         }
     }
 

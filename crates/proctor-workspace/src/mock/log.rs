@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 
+use proctor_files::limits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -79,7 +80,8 @@ pub(crate) fn append(state: &Path, line: &Line) -> io::Result<()> {
 
 /// Reads the log; a torn last line of a killed call is left out.
 pub(crate) fn read(state: &Path) -> Vec<ModelCall> {
-    let text = std::fs::read(state.join("calls.jsonl")).unwrap_or_default();
+    let text =
+        proctor_files::read(&state.join("calls.jsonl"), limits::PROGRAM_OUTPUT).unwrap_or_default();
     let mut calls: Vec<ModelCall> = Vec::new();
     for line in text.split(|byte| *byte == b'\n') {
         match serde_json::from_slice(line) {

@@ -41,7 +41,9 @@ fn pointed_to(text: &str) -> Option<String> {
         return None;
     }
     let path = text.split_whitespace().find(|word| word.starts_with('/'))?;
-    let bytes = std::fs::File::open(path.trim_end_matches(['.', ',', '\'', '"'])).ok()?;
+    let bytes =
+        proctor_files::open(std::path::Path::new(path.trim_end_matches(['.', ',', '\'', '"'])))
+            .ok()?;
     let mut whole = String::new();
     bytes.take(LONGEST).read_to_string(&mut whole).ok()?;
     Some(whole)

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Command, ExitCode, Stdio};
 use std::time::Duration;
 
+use proctor_files::limits;
 use serde_json::Value;
 
 use super::call::read_counts;
@@ -89,7 +90,8 @@ fn begin(state: &Path, arguments: &Arguments, prompt: &str) -> u32 {
 
 /// The hat that the orchestrator's last hook named.
 fn last_hat(state: &Path) -> Option<String> {
-    let hooks = std::fs::read_to_string(state.join("hooks.jsonl")).ok()?;
+    let hooks =
+        proctor_files::read_text(&state.join("hooks.jsonl"), limits::PROGRAM_OUTPUT).ok()?;
     let hook: Value = serde_json::from_str(hooks.lines().last()?).ok()?;
     hook["context"]["selected_hat"].as_str().map(str::to_owned)
 }
@@ -181,7 +183,7 @@ impl WorkspaceBefore {
 
     fn emitted(&self) -> Vec<MockEvent> {
         let Some(path) = &self.events_file else { return Vec::new() };
-        let bytes = std::fs::read(path).unwrap_or_default();
+        let bytes = proctor_files::read(path, limits::PROGRAM_OUTPUT).unwrap_or_default();
         let skip = usize::try_from(self.events_at).unwrap_or_default().min(bytes.len());
         let text = String::from_utf8_lossy(&bytes[skip..]).into_owned();
         text.lines()

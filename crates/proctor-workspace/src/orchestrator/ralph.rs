@@ -12,6 +12,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use proctor_files::limits;
 use proctor_process::{ChildEnvironment, ShortCommand};
 use serde_json::{Value, json};
 
@@ -190,7 +191,8 @@ fn events_files(root: &Root) -> BTreeMap<String, u64> {
 }
 
 fn read_recording(folder: &Path, collected: &mut Collected) {
-    let text = std::fs::read(folder.join("recording.jsonl")).unwrap_or_default();
+    let text = proctor_files::read(&folder.join("recording.jsonl"), limits::PROGRAM_OUTPUT)
+        .unwrap_or_default();
     for (index, line) in lines(&text).enumerate() {
         let Ok(value) = serde_json::from_slice::<Value>(line) else {
             let warning = format!("line {} of the orchestrator's recording is torn", index + 1);
@@ -234,7 +236,8 @@ fn read_events(outputs: &RunOutputs<'_>, collected: &mut Collected) {
 }
 
 fn read_hooks(folder: &Path, collected: &mut Collected) {
-    let text = std::fs::read(folder.join("hooks.jsonl")).unwrap_or_default();
+    let text = proctor_files::read(&folder.join("hooks.jsonl"), limits::PROGRAM_OUTPUT)
+        .unwrap_or_default();
     for hook in lines(&text).filter_map(|line| serde_json::from_slice::<Value>(line).ok()) {
         let ts = hook["timestamp"].as_str().and_then(events_file::time).unwrap_or_default();
         match hook["phase_event"].as_str() {

@@ -10,6 +10,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
+use proctor_files::limits;
 use sha2::{Digest as _, Sha256};
 
 use super::walk::Entry;
@@ -36,13 +37,10 @@ pub(crate) struct Store {
 impl Store {
     pub(crate) fn open(folder: &Path) -> Result<Self, ToolError> {
         let failed = |error: std::io::Error| ToolError::io("open the snapshots in", folder, &error);
-        let index = std::fs::read(folder.join("index")).unwrap_or_default();
+        let index =
+            proctor_files::read(&folder.join("index"), limits::PROGRAM_OUTPUT).unwrap_or_default();
         let known = index.chunks_exact(ROW).filter_map(row).collect();
-        let mut pack = OpenOptions::new()
-            .append(true)
-            .create(true)
-            .open(folder.join("pack"))
-            .map_err(failed)?;
+        let mut pack = proctor_files::append_private(&folder.join("pack")).map_err(failed)?;
         let end = pack.seek(SeekFrom::End(0)).map_err(failed)?;
         if !index.len().is_multiple_of(ROW) {
             // A torn row would shift all later ones.
@@ -85,11 +83,8 @@ impl Store {
         }
         self.pack.write_all(&self.bytes).map_err(failed)?;
         self.end += self.bytes.len() as u64;
-        let mut index = OpenOptions::new()
-            .append(true)
-            .create(true)
-            .open(self.folder.join("index"))
-            .map_err(failed)?;
+        let mut index =
+            proctor_files::append_private(&self.folder.join("index")).map_err(failed)?;
         index.write_all(&self.rows).map_err(failed)?;
         self.bytes.clear();
         self.rows.clear();
@@ -103,7 +98,7 @@ impl Store {
             let error = std::io::Error::other("the file was too large to be kept");
             return Err(failed(error));
         };
-        let mut pack = File::open(&path).map_err(failed)?;
+        let mut pack = proctor_files::open(&path).map_err(failed)?;
         pack.seek(SeekFrom::Start(offset)).map_err(failed)?;
         let mut content = vec![0; usize::try_from(entry.size).unwrap_or_default()];
         pack.read_exact(&mut content).map_err(failed)?;

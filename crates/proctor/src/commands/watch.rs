@@ -1,5 +1,6 @@
 //! `proctor watch`: follows a recording while it grows.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -91,7 +92,9 @@ impl RemoteRun {
         if !RemoteStream::is_address(name) {
             return Ok(None);
         }
-        let folder = tempfile::tempdir()?;
+        let mode = std::fs::Permissions::from_mode(0o700);
+        let folder =
+            tempfile::Builder::new().prefix("proctor-watch-").permissions(mode).tempdir()?;
         let stream = RemoteStream::copy(name, &folder.path().join(COPY))?;
         Ok(Some(Self { stream, folder }))
     }

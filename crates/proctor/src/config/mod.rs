@@ -94,8 +94,8 @@ pub(crate) fn load(root: &Path) -> Result<(Config, Vec<String>), CommandError> {
 
 /// Reads this file and the environment.
 pub(crate) fn load_file(path: &Path) -> Result<(Config, Vec<String>), CommandError> {
-    let text =
-        std::fs::read_to_string(path).map_err(|error| CommandError::io("read", path, error))?;
+    let text = proctor_files::read_text(path, proctor_files::limits::CONFIGURATION)
+        .map_err(|error| CommandError::io("read", path, error))?;
     let (contents, warnings) = file::parse(&text, &path.display().to_string())?;
     Ok((layer(Some((path.to_owned(), contents)), Variable::get), warnings))
 }

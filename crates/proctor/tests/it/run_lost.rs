@@ -344,3 +344,41 @@ fn b2_a_second_signal_ends_a_process_that_is_blocked() {
     drop(reader);
     env.assert_no_process_left();
 }
+
+/// Runs a command that may write files of at most this many blocks of 512 bytes.
+fn run_with_file_limit(env: &TestEnv, blocks: u32, arguments: &[&str]) -> crate::env::Ran {
+    let mut command = std::process::Command::new("sh");
+    let script = format!("ulimit -f {blocks}; exec \"$0\" \"$@\"");
+    command.args(["-c", &script, env!("CARGO_BIN_EXE_proctor")]).args(arguments);
+    command.current_dir(&env.project).env_clear().env("HOME", env.home());
+    command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    env.ran(&command.output().unwrap())
+}
+
+/// SIGXFSZ ended the process in the middle of a run.
+#[test]
+fn s7_a_recording_beyond_the_file_size_limit_is_an_error() {
+    let env = TestEnv::with_spec(
+        "RSpec.describe('x') { 40.times { |n| it(n.to_s) { puts 'y' * 9999 } } }",
+    );
+    // The Ruby library is unpacked without a limit.
+    assert_code(&env.run(&["list"]), 0);
+    let ran = run_with_file_limit(&env, 256, &["run", "-w", "1"]);
+    assert_code(&ran, 2);
+    assert!(ran.stderr.contains("File too large"), "{}", ran.terminal());
+    // What was written before is there, line by line.
+    let text = std::fs::read_to_string(env.events_path().unwrap()).unwrap();
+    assert!(text.len() > 100_000, "{}", text.len());
+    let whole = text.rfind('\n').unwrap();
+    for line in text[..whole].lines() {
+        serde_json::from_str::<serde_json::Value>(line).unwrap();
+    }
+    env.assert_no_process_left();
+}
+
+#[test]
+fn s7_other_commands_report_the_file_size_limit_too() {
+    let env = TestEnv::new();
+    let ran = run_with_file_limit(&env, 0, &["init"]);
+    assert!(ran.code.is_some(), "killed: {}", ran.terminal());
+}

@@ -22,13 +22,12 @@
 mod contents;
 mod encoding;
 
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::{File, Metadata};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use rustix::fs::OFlags;
 use sha2::{Digest as _, Sha256};
 
 use self::encoding::{Input, Stored, stored};
@@ -164,11 +163,10 @@ pub(super) fn load(
 /// Reads a regular file that is no longer than its recording and that only `owner` or this user may write. A link, a pipe or a huge file in its
 /// place is no index.
 fn read_trusted_file(path: &Path, longest: u64, owner: u32) -> io::Result<Option<Vec<u8>>> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
+    let file = proctor_files::open_with(path, proctor_files::Links::Refuse)?;
     let metadata = file.metadata()?;
     let users = [owner, rustix::process::geteuid().as_raw()];
-    if !metadata.is_file() || metadata.len() > longest || !is_trusted(&metadata, users) {
+    if metadata.len() > longest || !is_trusted(&metadata, users) {
         return Ok(None);
     }
     let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default());

@@ -1,5 +1,6 @@
 //! What a reader answers must not depend on the index, whatever happened to the index or to the recording.
 
+use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt as _;
 
 use proptest::prelude::*;

@@ -13,6 +13,7 @@ use std::time::Instant;
 use proctor_converse::{Cassette, PartyRegistry, Settings};
 use proctor_dialogue::{FileProblem, Row, RowFormat, RowsError, parse, parse_rows};
 use proctor_events::StableIds;
+use proctor_files::limits;
 
 use self::pool::ConversationPool;
 use super::filter::ExampleFilter;
@@ -154,7 +155,7 @@ impl<'a> Reading<'a> {
     fn file(&mut self, file: &ScenarioFile, filter: &ExampleFilter) {
         let path = self.root.join(&file.path);
         let name = name_in_root(&path, self.root);
-        let text = match std::fs::read_to_string(&path) {
+        let text = match proctor_files::read_text(&path, limits::SCENARIO) {
             Ok(text) => text,
             Err(error) => return self.unreadable(name, &error.to_string()),
         };
@@ -225,7 +226,7 @@ pub(super) fn name_in_root(path: &Path, root: &Path) -> String {
 
 fn read_rows(path: &Path) -> Result<Vec<Row>, RowsError> {
     let format = RowFormat::of_file(&path.to_string_lossy()).ok_or(RowsError::UnknownEnding)?;
-    let text = std::fs::read_to_string(path)?;
+    let text = proctor_files::read_text(path, limits::ROWS)?;
     parse_rows(&text, format)
 }
 

@@ -1,8 +1,8 @@
 //! The Ruby library: embedded in the binary, unpacked into a cache folder when it is needed.
 
 use std::fs;
-use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 /// The files of `ruby/`, by relative path.
@@ -35,16 +35,16 @@ fn is_complete(folder: &Path) -> bool {
 
 /// Writes beside the final place and renames, so that another process never sees half of it.
 fn write_all(cache: &Path, folder: &Path) -> io::Result<()> {
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(cache)?;
-    let fresh = tempfile::Builder::new().prefix("unpack-").tempdir_in(cache)?;
+    proctor_files::create_private_folder(cache)?;
+    let fresh = private_folder("unpack-", cache)?;
     for (name, text) in FILES {
         let path = fresh.path().join(name);
         if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent)?;
+            proctor_files::create_private_folder(parent)?;
         }
-        fs::File::create(&path)?.write_all(text.as_bytes())?;
+        proctor_files::write_private(&path, text)?;
         if name.starts_with("exe/") {
-            fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o700))?;
         }
     }
     if is_complete(folder) {
@@ -53,7 +53,7 @@ fn write_all(cache: &Path, folder: &Path) -> io::Result<()> {
     }
     if folder.exists() {
         // An incomplete one: out of the way, then gone.
-        let old = tempfile::Builder::new().prefix("old-").tempdir_in(cache)?;
+        let old = private_folder("old-", cache)?;
         fs::rename(folder, old.path().join("ruby"))?;
     }
     match fs::rename(fresh.path(), folder) {
@@ -61,6 +61,11 @@ fn write_all(cache: &Path, folder: &Path) -> io::Result<()> {
         Err(_) if is_complete(folder) => Ok(()),
         outcome => outcome,
     }
+}
+
+fn private_folder(prefix: &str, parent: &Path) -> io::Result<tempfile::TempDir> {
+    let mode = fs::Permissions::from_mode(0o700);
+    tempfile::Builder::new().prefix(prefix).permissions(mode).tempdir_in(parent)
 }
 
 #[cfg(test)]

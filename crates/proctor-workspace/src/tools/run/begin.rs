@@ -225,7 +225,7 @@ fn stand_ins(config: &Config, run: &Path, real: Option<(&Path, &str)>) -> Result
 
 fn shim(path: &Path, argv: &[String]) -> Result<(), ToolError> {
     let text = format!("#!/bin/sh\nexec {} \"$@\"\n", proctor_text::shell_join(argv));
-    let written = std::fs::write(path, text)
+    let written = proctor_files::write_private(path, text)
         .and_then(|()| std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700)));
     written.map_err(|error| ToolError::new(ErrorKind::Io, format!("{}: {error}", path.display())))
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+use proctor_files::limits;
 use serde_json::json;
 
 use super::execute::{Ended, EndedBy};
@@ -180,7 +181,8 @@ fn warn(
         let problems = call.problems.iter();
         warnings.extend(problems.map(|problem| format!("mock call {number}: {problem}")));
     }
-    let blocked = std::fs::read_to_string(run.path.join("blocked.jsonl")).unwrap_or_default();
+    let blocked = proctor_files::read_text(&run.path.join("blocked.jsonl"), limits::PROGRAM_OUTPUT)
+        .unwrap_or_default();
     let mut tried: BTreeMap<String, usize> = BTreeMap::new();
     for call in
         blocked.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())

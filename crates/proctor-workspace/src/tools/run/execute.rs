@@ -1,10 +1,10 @@
 //! The middle of a run: started under guard, waited for, and killed when it must be.
 
-use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use proctor_files::limits;
 use proctor_process::{
     ChildEnvironment, ExitReport, ExitStatus, Guard, Lines, ManagedProcess, OutputConfig, Overflow,
     ProcessSpec,
@@ -153,7 +153,8 @@ impl<'a> IterationProgress<'a> {
 
     fn report_iteration(&mut self) {
         let Some(progress) = &self.context.progress else { return };
-        let text = std::fs::read_to_string(&self.hooks).unwrap_or_default();
+        let text =
+            proctor_files::read_text(&self.hooks, limits::PROGRAM_OUTPUT).unwrap_or_default();
         let mut iterations = text.lines().filter_map(|line| {
             let hook: serde_json::Value = serde_json::from_str(line).ok()?;
             let begun = hook["phase_event"] == "post.iteration.start";
@@ -173,7 +174,7 @@ impl<'a> IterationProgress<'a> {
 
 /// Writes a stream to a file up to a limit; says whether something was left out.
 async fn keep(mut lines: Lines, path: PathBuf, most: u64) -> bool {
-    let Ok(mut file) = File::create(path) else { return true };
+    let Ok(mut file) = proctor_files::create_private(&path) else { return true };
     let mut room = usize::try_from(most).unwrap_or(usize::MAX);
     let mut truncated = false;
     while let Some(line) = lines.next().await {

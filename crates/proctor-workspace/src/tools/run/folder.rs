@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use proctor_files::limits;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -62,7 +63,8 @@ impl RunFolder {
     }
 
     pub(crate) fn output(&self, name: &str) -> String {
-        let bytes = std::fs::read(self.path.join(name)).unwrap_or_default();
+        let bytes =
+            proctor_files::read(&self.path.join(name), limits::PROGRAM_OUTPUT).unwrap_or_default();
         without_colours(&String::from_utf8_lossy(&bytes))
     }
 }

@@ -75,7 +75,7 @@ pub(crate) fn run(
         terminal.print(&env_vars::page())?;
         return Ok(ExitCode::SUCCESS);
     }
-    let root = project::root(cli)?;
+    let root = project::locate_root(cli)?;
     let diagnosis = diagnose(&root);
     match arguments.format {
         Format::Json => terminal.json(&diagnosis)?,

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use proctor_process::{ChildEnvironment, ShortCommand, ShortCommandError};
+use proctor_record::RunStore;
 
 use super::{Check, CheckResult, check};
 
@@ -66,8 +67,12 @@ pub(super) fn at_least(text: &str, wanted: (u32, u32)) -> bool {
 
 /// Whether recordings can be written.
 pub(super) fn writable(root: &Path) -> Check {
-    let folder = root.join(".proctor");
-    let place = if folder.is_dir() { &*folder } else { root };
+    let store = RunStore::new(root);
+    if let Err(error) = store.check_owner() {
+        return check("recordings", CheckResult::Wrong, error.to_string());
+    }
+    let folder = store.folder();
+    let place = if folder.is_dir() { folder } else { root };
     let probe = place.join(format!(".proctor-doctor-{}", std::process::id()));
     match std::fs::write(&probe, "") {
         Ok(()) => {

@@ -82,7 +82,12 @@ pub(in crate::commands) fn folder(root: &Path, config: &Config) -> Result<PathBu
         (Some(dir), Origin::File) => Ok(root.join(dir)),
         (Some(dir), _) => Ok(PathBuf::from(dir)),
         (None, _) if is_home(root) => Err(JournalError::HomeFolder(root.to_owned())),
-        (None, _) => Ok(journal_dir(root)),
+        (None, _) => {
+            // One that was configured may be a link; one that a repository brings along may not.
+            let dir = journal_dir(root);
+            proctor_files::check_own_folder(&dir)?;
+            Ok(dir)
+        }
     }
 }
 

@@ -25,6 +25,7 @@ fn kind(error: &JournalError) -> Kind {
         | JournalError::Ambiguous { .. }
         | JournalError::Word(_) => Kind::Usage,
         JournalError::Refused(_)
+        | JournalError::NotOurs(_)
         | JournalError::NoExpectation { .. }
         | JournalError::NotRestorable { .. } => Kind::Refused,
     }

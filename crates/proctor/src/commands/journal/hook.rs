@@ -126,7 +126,7 @@ fn log(root: &Path, text: &str, moment: &Moment) -> std::io::Result<()> {
     if std::fs::metadata(&path).is_ok_and(|about| about.len() > LOG_LIMIT) {
         std::fs::rename(&path, root.join(format!("{LOG}.old")))?;
     }
-    let mut file = std::fs::OpenOptions::new().create(true).append(true).open(path)?;
+    let mut file = proctor_files::append_private(&path)?;
     file.write_all(text.as_bytes())
 }
 

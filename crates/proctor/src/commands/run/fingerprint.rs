@@ -4,6 +4,7 @@
 //! that a test is flaky. So everything counts that can change a result, and nothing else: not which examples are chosen,
 //! how many run at once, or where events go.
 
+use proctor_files::limits;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -19,7 +20,10 @@ const WITHOUT_EFFECT: &[(&str, &[&str])] = &[
 
 /// The fingerprint of a run with these flags under this configuration.
 pub(super) fn of(arguments: &RunArguments, config: &Config) -> String {
-    let in_file = config.path.as_ref().and_then(|path| std::fs::read_to_string(path).ok());
+    let in_file = config
+        .path
+        .as_ref()
+        .and_then(|path| proctor_files::read_text(path, limits::CONFIGURATION).ok());
     let timeout = match arguments.timeout {
         Some(limit) => Some(limit),
         None => config.run.timeout.as_deref().and_then(|text| crate::values::duration(text).ok()),

@@ -14,7 +14,6 @@ use crate::error::CommandError;
 const SIGHUP: u8 = 1;
 const SIGINT: u8 = 2;
 const SIGTERM: u8 = 15;
-const SIGXFSZ: u8 = 25;
 
 /// How long the process may take to end after the second signal; the third ends it at once.
 const END_WITHIN: Duration = Duration::from_secs(2);
@@ -34,8 +33,6 @@ struct Asked {
 
 impl Asked {
     fn watch() -> std::io::Result<Self> {
-        // A file that grows beyond its limit is an error of the write then, not the end of the process.
-        let _ = signal(SignalKind::from_raw(i32::from(SIGXFSZ)))?;
         let hangups = if is_ignored(SIGHUP) { None } else { Some(signal(SignalKind::hangup())?) };
         Ok(Self {
             interrupts: signal(SignalKind::interrupt())?,
