@@ -87,7 +87,7 @@ impl Sandbox {
         variables: &[(&str, &str)],
         limit: Duration,
     ) -> io::Result<Finished> {
-        let mut environment = ChildEnvironment::inherited();
+        let mut environment = ChildEnvironment::allowed();
         for name in ["RUBYOPT", "RUBYLIB", "BUNDLE_GEMFILE", "SPEC_OPTS"] {
             environment = environment.remove(name);
         }
@@ -130,7 +130,7 @@ impl Finished {
 /// The first command under which `true` runs; empty if there is none.
 pub(crate) fn first_working_command(commands: &[&[&str]]) -> Vec<String> {
     let works = |command: &&&[&str]| {
-        ShortCommand::new(command[0], ChildEnvironment::inherited(), PROBE_LIMIT)
+        ShortCommand::new(command[0], ChildEnvironment::allowed(), PROBE_LIMIT)
             .args(&command[1..])
             .args(["true"])
             .output()
@@ -147,7 +147,7 @@ fn confinement(ruby: &Path) -> Option<tempfile::TempPath> {
     file.write_all(CONFINE.as_bytes()).ok()?;
     let path = file.into_temp_path();
     let folder = tempfile::tempdir().ok()?;
-    let environment = ChildEnvironment::inherited().set(WRITABLE, folder.path());
+    let environment = ChildEnvironment::allowed().set(WRITABLE, folder.path());
     let output = ShortCommand::new(ruby, environment, PROBE_LIMIT)
         .args(["--disable-gems".as_ref(), "-r".as_ref(), path.as_os_str()])
         .args(["-e", "exit ProctorConfine.on?"])

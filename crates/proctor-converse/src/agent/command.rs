@@ -128,7 +128,7 @@ impl CommandAgent {
             let message = format!(
                 "the agent `{name}` does not speak the worker protocol: {why}{malformed_note}"
             );
-            return Err(Failure::party("NotStarted", message));
+            return Err(Failure::party("NotStarted", self.launch.with_env_hint(message)));
         }
         Ok(RunningAgent { process, channel, listener })
     }
@@ -199,7 +199,13 @@ impl CommandSession {
         let reply = self.running.channel.request("agent.chat", &request, Some(self.timeout)).await;
         let reply = match reply {
             Ok(reply) => reply,
-            Err(error) => return Err(self.explain_request_error(error, malformed).await),
+            Err(error) => {
+                let mut failure = self.explain_request_error(error, malformed).await;
+                if turn.turn <= 1 && ["Crashed", "Refused"].contains(&&*failure.class) {
+                    failure.message = self.launch.with_env_hint(failure.message);
+                }
+                return Err(failure);
+            }
         };
         let answer = read_answer(reply.body.as_str()).map_err(|problem| {
             let message = match problem {
