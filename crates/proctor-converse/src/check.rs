@@ -1,6 +1,7 @@
 //! Custom checks: commands that read a conversation and accept or reject it.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use proctor_dialogue::CommandWords;
@@ -10,7 +11,7 @@ use serde_json::Value;
 
 use crate::BoxFuture;
 use crate::failure::Failure;
-use crate::tools::FillPlaceholders;
+use crate::tools::{FillPlaceholders, ProgramEnv};
 
 /// How long a check may take.
 const CHECK_TIMEOUT: Duration = Duration::from_mins(1);
@@ -37,12 +38,19 @@ pub struct CommandChecks {
     folder: PathBuf,
     guard: Guard,
     fill: Option<FillPlaceholders>,
+    env: ProgramEnv,
 }
 
 impl CommandChecks {
     /// Checks are run in this folder and under this guard.
     pub fn new(folder: impl Into<PathBuf>, guard: Guard) -> Self {
-        Self { folder: folder.into(), guard, fill: None }
+        Self { folder: folder.into(), guard, fill: None, env: Arc::default() }
+    }
+
+    /// The same, with variables that the checks get.
+    pub(crate) fn with_env(mut self, env: ProgramEnv) -> Self {
+        self.env = env;
+        self
     }
 
     /// The same, with the placeholders of their commands filled in.
@@ -62,7 +70,7 @@ impl CommandChecks {
         let program = Program {
             argv: &argv,
             folder: Some(&self.folder),
-            env: &[],
+            env: &self.env,
             guard: &self.guard,
             timeout: CHECK_TIMEOUT,
             max_bytes: MAX_BYTES,

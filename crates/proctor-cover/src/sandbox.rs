@@ -99,7 +99,7 @@ impl Sandbox {
         variables: &[(&str, &str)],
         limit: Duration,
     ) -> io::Result<Finished> {
-        let mut environment = ChildEnvironment::inherited();
+        let mut environment = ChildEnvironment::allowed();
         for name in ["RUBYOPT", "RUBYLIB", "BUNDLE_GEMFILE", "SPEC_OPTS"] {
             environment = environment.remove(name);
         }
@@ -153,7 +153,7 @@ impl Finished {
 fn ruby_folders(ruby: &Path) -> Vec<PathBuf> {
     let environment = ["RUBYOPT", "RUBYLIB", "BUNDLE_GEMFILE"]
         .into_iter()
-        .fold(ChildEnvironment::inherited(), ChildEnvironment::remove);
+        .fold(ChildEnvironment::allowed(), ChildEnvironment::remove);
     let output =
         ShortCommand::new(ruby, environment, PROBE_LIMIT).args(["-e", RUBY_FOLDERS]).output();
     // A Ruby that does not answer is reported by the first stage that uses it.

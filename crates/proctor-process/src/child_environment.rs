@@ -1,31 +1,58 @@
-//! The environment variables of a child: a base (all variables of this process, or none) and changes to it.
+//! The environment variables of a child: a base (all variables of this process, the allowed ones, or none) and changes to it.
 //!
-//! Every way to start a program takes one, and [`ChildEnvironment::apply`] is the only code that gives variables to a child. Under a
-//! guard it is applied by the guard, which has the environment of the process that started it.
+//! Every way to start a program takes one, and [`ChildEnvironment::apply`] is the only code that gives variables to a child. This is
+//! the one place outside the binary that looks at the variables of this process: to pass them on, never to decide by them.
+//! Under a guard the variables travel in the launch message; the guard itself has the allowed ones.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::process::Command;
 
+use proctor_redact::is_secret_variable;
+
+use crate::allowed_variables::is_allowed;
+
 /// The environment of a child process. Each caller chooses the base, so that inheriting is never an accident.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChildEnvironment {
-    pub(crate) inherits: bool,
+    base: Base,
     /// `None` removes a variable.
-    pub(crate) changes: BTreeMap<OsString, Option<OsString>>,
+    changes: BTreeMap<OsString, Option<OsString>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Base {
+    Inherited,
+    Allowed,
+    Empty,
+}
+
+/// Variables of this process that a child does not get, by name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HeldBack {
+    /// Those that hold secrets, by their names.
+    pub secrets: Vec<String>,
+    /// All others.
+    pub others: Vec<String>,
 }
 
 impl ChildEnvironment {
-    /// All variables of this process.
+    /// All variables of this process: for the user's own test processes, for git, and for our own program.
     #[must_use]
     pub fn inherited() -> Self {
-        Self { inherits: true, changes: BTreeMap::new() }
+        Self { base: Base::Inherited, changes: BTreeMap::new() }
+    }
+
+    /// The variables of this process that [`crate::ALLOWED_VARIABLES`] lists, without secrets: for what is under test.
+    #[must_use]
+    pub fn allowed() -> Self {
+        Self { base: Base::Allowed, changes: BTreeMap::new() }
     }
 
     /// No variables.
     #[must_use]
     pub fn empty() -> Self {
-        Self { inherits: false, changes: BTreeMap::new() }
+        Self { base: Base::Empty, changes: BTreeMap::new() }
     }
 
     /// Sets a variable.
@@ -51,15 +78,102 @@ impl ChildEnvironment {
         self
     }
 
-    pub(crate) fn apply(&self, command: &mut Command) {
-        if !self.inherits {
-            command.env_clear();
+    /// Which variables of this process the child does not get.
+    #[must_use]
+    pub fn held_back(&self) -> HeldBack {
+        self.held_back_from(std::env::vars_os())
+    }
+
+    fn held_back_from(&self, parent: impl Iterator<Item = (OsString, OsString)>) -> HeldBack {
+        let parent: Vec<_> = parent.filter(|(_, value)| !value.is_empty()).collect();
+        let passed = self.resolve(parent.iter().cloned());
+        let mut held_back = HeldBack::default();
+        for (name, _) in parent.iter().filter(|(name, _)| !passed.contains_key(name)) {
+            let name = name.to_string_lossy().into_owned();
+            let list = if is_secret_variable(&name) {
+                &mut held_back.secrets
+            } else {
+                &mut held_back.others
+            };
+            list.push(name);
         }
+        held_back.secrets.sort_unstable();
+        held_back.others.sort_unstable();
+        held_back
+    }
+
+    /// All variables of the child.
+    pub(crate) fn variables(&self) -> BTreeMap<OsString, OsString> {
+        match self.base {
+            Base::Empty => self.resolve(std::iter::empty()),
+            Base::Inherited | Base::Allowed => self.resolve(std::env::vars_os()),
+        }
+    }
+
+    fn resolve(
+        &self,
+        parent: impl Iterator<Item = (OsString, OsString)>,
+    ) -> BTreeMap<OsString, OsString> {
+        let passes = |name: &OsStr, value: &OsStr| match self.base {
+            Base::Inherited => true,
+            Base::Allowed => {
+                name.to_str().is_some_and(|name| is_allowed(name, &value.to_string_lossy()))
+            }
+            Base::Empty => false,
+        };
+        let mut variables: BTreeMap<_, _> =
+            parent.filter(|(name, value)| passes(name, value)).collect();
         for (name, value) in &self.changes {
             match value {
-                Some(value) => command.env(name, value),
-                None => command.env_remove(name),
+                Some(value) => variables.insert(name.clone(), value.clone()),
+                None => variables.remove(name),
             };
         }
+        variables
+    }
+
+    pub(crate) fn apply(&self, command: &mut Command) {
+        command.env_clear().envs(self.variables());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parent() -> impl Iterator<Item = (OsString, OsString)> {
+        let variables = [
+            ("PATH", "/bin"),
+            ("OPENAI_API_KEY", "sk-1"),
+            ("PROCTOR_TOKEN", "hush"),
+            ("EMPTY_TOKEN", ""),
+            ("MODE", "fast"),
+        ];
+        variables.into_iter().map(|(name, value)| (name.into(), value.into()))
+    }
+
+    fn names(environment: &ChildEnvironment) -> Vec<String> {
+        let variables = environment.resolve(parent());
+        variables.keys().map(|name| name.to_string_lossy().into_owned()).collect()
+    }
+
+    #[test]
+    fn the_base_decides_and_changes_win() {
+        assert_eq!(names(&ChildEnvironment::inherited()).len(), 5);
+        assert_eq!(names(&ChildEnvironment::allowed()), ["PATH"]);
+        assert_eq!(names(&ChildEnvironment::empty().set("A", "1")), ["A"]);
+        let named = ChildEnvironment::allowed().set("OPENAI_API_KEY", "sk-1").remove("PATH");
+        assert_eq!(names(&named), ["OPENAI_API_KEY"]);
+    }
+
+    #[test]
+    fn what_is_held_back_is_named() {
+        let held_back = ChildEnvironment::allowed().held_back_from(parent());
+        assert_eq!(held_back.secrets, ["OPENAI_API_KEY", "PROCTOR_TOKEN"]);
+        assert_eq!(held_back.others, ["MODE"]);
+        let named = ChildEnvironment::allowed().set("OPENAI_API_KEY", "sk-2");
+        assert_eq!(named.held_back_from(parent()).secrets, ["PROCTOR_TOKEN"]);
+        let all = ChildEnvironment::inherited().held_back_from(parent());
+        assert_eq!(all, HeldBack::default());
     }
 }

@@ -17,6 +17,7 @@
 //! Pure parts, tested without processes or clocks: [`framer`], [`protocol`], the lifecycle, the table of
 //! pending requests, the splitter of output lines.
 
+mod allowed_variables;
 mod captured_output;
 mod child_environment;
 mod detached_command;
@@ -39,8 +40,9 @@ mod spec;
 mod sys;
 pub mod worker;
 
+pub use allowed_variables::{ALLOWED_VARIABLES, AllowedGroup};
 pub use captured_output::{CaptureError, CapturedOutput, capture_output};
-pub use child_environment::ChildEnvironment;
+pub use child_environment::{ChildEnvironment, HeldBack};
 pub use detached_command::{DetachedCommand, DetachedProcess};
 pub use diagnostics::{Diagnostic, DiagnosticSink};
 pub use exit::{ExitReport, ExitStatus, Leaked};

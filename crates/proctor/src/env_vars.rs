@@ -4,6 +4,8 @@
 
 use std::ffi::OsString;
 
+use proctor_process::ALLOWED_VARIABLES;
+
 /// A variable that Proctor reads.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Variable {
@@ -72,6 +74,25 @@ variables! { SET:
     TEST_ENV_NUMBER = "Empty for the first worker, then `2`, `3`, …: what database configurations expect.";
 }
 
+/// What the page says about the environment of children.
+const PASSED_ON: &str = "Agents (and servers that Proctor starts for them), tool servers, commands of tools and models, checks, \
+    and the Ruby that `proctor cover` observes get only the variables below. Of these, a variable that is named like a secret (`…_TOKEN`, `…_API_KEY`, \
+    `DATABASE_URL`, …) or whose value is an address with a password in it is held back. Names with `*` stand for all that begin so, \
+    without those that contain `AUTH`, `KEY`, `PASSWORD`, `SECRET`, `TOKEN` or the like.\n\n\
+    What else a program needs is named beside its command, `env: { OPENAI_API_KEY: \"${env:OPENAI_API_KEY}\" }`, or for all programs of conversations in \
+    `proctor.toml`: `[conversations]`, `pass_env = [\"OPENAI_API_KEY\"]`. Orchestrators get `PATH` and what their `env` names (see the page about workspaces).\n\n\
+    **RSpec, Minitest and command suites keep the whole environment**: they are your own test processes, and behave as if they had been started \
+    without Proctor.";
+
+/// The table of variables that are passed on.
+fn allowed() -> String {
+    let rows = ALLOWED_VARIABLES.iter().map(|group| {
+        let names: Vec<String> = group.names.iter().map(|name| format!("`{name}`")).collect();
+        format!("| {} | {} |\n", group.about, names.join(", "))
+    });
+    format!("| about | variables |\n|---|---|\n{}", rows.collect::<String>())
+}
+
 /// The page that documents the list.
 pub(crate) fn page() -> String {
     let table = |variables: &[Variable]| {
@@ -83,8 +104,9 @@ pub(crate) fn page() -> String {
         "# Environment variables\n\n\
          Flags beat the environment, the environment beats `proctor.toml`. An empty variable counts as not set.\n\
          This page is made from `crates/proctor/src/env_vars.rs`; `./check` compares them.\n\n\
-         ## Read by proctor\n\n{}\n## Set for workers\n\n{}",
+         ## Read by proctor\n\n{}\n## Set for workers\n\n{}\n## Passed on to what is under test\n\n{PASSED_ON}\n\n{}",
         table(READ),
         table(SET),
+        allowed(),
     )
 }

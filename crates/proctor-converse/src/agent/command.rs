@@ -152,7 +152,7 @@ impl CommandAgent {
             let message = format!(
                 "the agent `{name}` does not speak the worker protocol: {why}{malformed_note}"
             );
-            return Err(Failure::party("NotStarted", message));
+            return Err(Failure::party("NotStarted", self.launch.with_env_hint(message)));
         }
         Ok(RunningAgent { process, channel, listener })
     }
@@ -237,7 +237,11 @@ impl CommandSession {
                     self.lost = true;
                     self.alone.add_attempt_after(turn.attempt_id);
                 }
-                return Err(self.explain_request_error(error, malformed).await);
+                let mut failure = self.explain_request_error(error, malformed).await;
+                if turn.turn <= 1 && ["Crashed", "Refused"].contains(&&*failure.class) {
+                    failure.message = self.launch.with_env_hint(failure.message);
+                }
+                return Err(failure);
             }
         };
         let answer = read_answer(reply.body.as_str()).map_err(|problem| {

@@ -64,7 +64,7 @@ impl ServedAgent {
         let (process, listener) = launch.start(RpcMode::None, 0).await?;
         if let Err(why) = wait_until_ready(&process, &launch, &ready).await {
             let _ = process.kill().await;
-            let message = format!("the agent `{}` {why}", launch.name);
+            let message = launch.with_env_hint(format!("the agent `{}` {why}", launch.name));
             return Err(Failure::party("NotStarted", message));
         }
         Ok(AgentServer { process, listener, client, launch: Arc::new(launch) })

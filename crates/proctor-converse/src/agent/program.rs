@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use proctor_process::{
-    ChannelConfig, ChildEnvironment, Guard, ManagedProcess, NotificationMode, ProcessSpec, RpcMode,
+    ChannelConfig, ChildEnvironment, Guard, HeldBack, ManagedProcess, NotificationMode,
+    ProcessSpec, RpcMode,
 };
 
 use super::agent_output::{AgentOutput, OutputListener};
@@ -17,6 +18,8 @@ use crate::failure::Failure;
 const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
 /// How many of its last lines are shown.
 const LAST_LINES: usize = 5;
+/// How many variables a hint names.
+const NAMES_SHOWN: usize = 6;
 
 /// How a program is started.
 #[derive(Debug, Clone)]
@@ -40,8 +43,7 @@ impl LaunchSpec {
         let malformed = Arc::new(MalformedLines::default());
         let (diagnostics_sink, notifications_sink) =
             (Arc::clone(&malformed), Arc::clone(&malformed));
-        let environment =
-            ChildEnvironment::inherited().set("WORKER_INDEX", index.to_string()).set_all(&self.env);
+        let environment = self.environment().set("WORKER_INDEX", index.to_string());
         let argv = self.argv.iter().map(String::as_str);
         let spec = ProcessSpec::new(argv, environment, self.guard.clone())
             .cwd(&self.folder)
@@ -55,10 +57,33 @@ impl LaunchSpec {
                     }))),
             );
         let process = ManagedProcess::spawn(spec).await.map_err(|error| {
-            Failure::party("NotStarted", format!("cannot start the agent `{}`: {error}", self.name))
+            let message = format!("cannot start the agent `{}`: {error}", self.name);
+            Failure::party("NotStarted", self.with_env_hint(message))
         })?;
         let listener = OutputListener::start(&process, &self.name, &self.printed, malformed);
         Ok((process, listener))
+    }
+
+    fn environment(&self) -> ChildEnvironment {
+        ChildEnvironment::allowed().set_all(&self.env)
+    }
+
+    /// The message of a failure at the start, with the variables that the program may have missed: secrets, and those that the
+    /// message names.
+    pub(crate) fn with_env_hint(&self, message: String) -> String {
+        let HeldBack { mut secrets, others } = self.environment().held_back();
+        secrets.extend(others.into_iter().filter(|name| names_variable(&message, name)));
+        if secrets.is_empty() {
+            return message;
+        }
+        let more = secrets.len().saturating_sub(NAMES_SHOWN);
+        secrets.truncate(NAMES_SHOWN);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let names = secrets.join(", ");
+        format!(
+            "{message}; these variables were not passed on: {names}{more}; name those that it needs under `env:`, as in `env: {{ {0}: \"${{env:{0}}}\" }}`",
+            secrets[0]
+        )
     }
 
     /// How the process ended, with its last output; `None` if it is running.
@@ -72,6 +97,15 @@ impl LaunchSpec {
         };
         Some(format!("it ended with {}{output}", report.status))
     }
+}
+
+/// Whether the text has this name as a word.
+fn names_variable(text: &str, name: &str) -> bool {
+    let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
+    name.len() > 2
+        && text.match_indices(name).any(|(at, _)| {
+            !text[..at].ends_with(is_part) && !text[at + name.len()..].starts_with(is_part)
+        })
 }
 
 /// What a program that lives has printed, for the end of a sentence.

@@ -79,7 +79,7 @@ fn launch(
     Ok(LaunchSpec {
         name: name.to_owned(),
         argv: words.argv(),
-        env: placeholders.map(&fields.env)?,
+        env: placeholders.program_env(&fields.env)?,
         folder: placeholders.root.clone(),
         guard: parts.guard.clone(),
         printed: Arc::clone(&parts.printed),

@@ -133,6 +133,7 @@ impl MentionsFolder for ModelFields {
     fn mentions_folder(&self) -> bool {
         let Self {
             command,
+            env,
             url,
             headers,
             anthropic: _,
@@ -153,7 +154,10 @@ impl MentionsFolder for ModelFields {
             answer: _,
             json_input: _,
         } = self;
-        command.mentions_folder() || url.mentions_folder() || headers.mentions_folder()
+        command.mentions_folder()
+            || env.mentions_folder()
+            || url.mentions_folder()
+            || headers.mentions_folder()
     }
 }
 

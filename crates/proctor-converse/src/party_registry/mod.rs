@@ -43,7 +43,9 @@ use crate::judge_marks::MarkSource;
 use crate::open_cassette::{OpenCassette, PartySettings};
 use crate::saved_conversation::SavedConversations;
 use crate::simulator::{NoSimulator, Simulator};
-use crate::tools::{FillPlaceholders, McpProgramSpec, McpServer, McpTransport, ScenarioTools};
+use crate::tools::{
+    FillPlaceholders, McpProgramSpec, McpServer, McpTransport, ProgramEnv, ScenarioTools,
+};
 
 /// How long a call to a tool server may take unless it says otherwise.
 const TOOL_TIMEOUT: Duration = Duration::from_secs(30);
@@ -59,6 +61,8 @@ pub struct Settings {
     pub guard: Guard,
     /// Looks variables of the environment up.
     pub environment: Environment,
+    /// Variables that agents, tool servers, commands of tools and models, and checks get, if they are set.
+    pub pass_env: Vec<String>,
     /// Agents by name.
     pub agents: BTreeMap<String, AgentFields>,
     /// Models by name.
@@ -302,8 +306,10 @@ impl<'a> PartyBuilder<'a> {
         self.missing.entry(example.group.clone()).or_default().push(lack);
     }
 
-    fn checks(&self, fill: FillPlaceholders) -> CommandChecks {
-        CommandChecks::new(&self.settings.root, self.settings.guard.clone()).with_placeholders(fill)
+    fn checks(&self, env: &ProgramEnv, fill: FillPlaceholders) -> CommandChecks {
+        CommandChecks::new(&self.settings.root, self.settings.guard.clone())
+            .with_env(Arc::clone(env))
+            .with_placeholders(fill)
     }
 
     /// The parties of a group, which a first example of it stands for.
@@ -314,13 +320,14 @@ impl<'a> PartyBuilder<'a> {
         let filled = placeholders.clone();
         let fill: FillPlaceholders =
             Arc::new(move |words: &proctor_dialogue::CommandWords| filled.words(words));
+        let env: ProgramEnv = placeholders.passed_env().into();
         if let Some(saved) = &self.settings.saved {
             return Parties {
                 agent: saved.clone(),
                 simulator: saved.clone(),
                 judge,
                 tools: saved.clone(),
-                checks: Arc::new(self.checks(fill)),
+                checks: Arc::new(self.checks(&env, fill)),
                 cassette: OpenCassette::Off,
                 settings: Arc::default(),
                 redactor: self.settings.shared.redactor().clone(),
@@ -332,9 +339,10 @@ impl<'a> PartyBuilder<'a> {
         let servers = self.servers(specs, &placeholders);
         let (agent, agent_settings, reports) = self.agent(specs, example, &placeholders);
         let folder = self.settings.root.clone();
-        let checks = self.checks(Arc::clone(&fill));
+        let checks = self.checks(&env, Arc::clone(&fill));
         let guard = self.settings.guard.clone();
-        let tools = ScenarioTools::new(Arc::clone(specs), servers, folder, guard, fill);
+        let tools =
+            ScenarioTools::new(Arc::clone(specs), servers, folder, guard, fill).with_env(env);
         Parties {
             agent,
             simulator,
@@ -371,6 +379,7 @@ impl<'a> PartyBuilder<'a> {
             bin: self.settings.bin.clone(),
             port: None,
             environment,
+            pass_env: self.settings.pass_env.clone(),
             redactor: self.settings.shared.redactor().clone(),
             short_secrets: self.settings.shared.short_secrets(),
         }
@@ -613,7 +622,7 @@ fn mcp_transport(
         return Ok(McpTransport::Address { url: placeholders.text(url)?, headers });
     }
     let words = placeholders.words(&spec.command.clone().unwrap_or_default())?;
-    let (env, folder) = (placeholders.map(&spec.env)?, placeholders.root.clone());
+    let (env, folder) = (placeholders.program_env(&spec.env)?, placeholders.root.clone());
     let program = McpProgramSpec { argv: words.argv(), env, folder, guard: guard.clone() };
     Ok(McpTransport::Program(program))
 }

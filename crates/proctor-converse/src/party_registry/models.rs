@@ -153,6 +153,8 @@ fn command(
     let mut config = CommandConfig::new(words.argv(), guard.clone());
     config.model = words.0.first().cloned().unwrap_or_default();
     config.folder = Some(placeholders.root.clone());
+    let env = placeholders.program_env(&fields.env)?.into_iter();
+    config.env = env.map(|(name, value)| (name, Secret::new(value))).collect();
     config.timeout = fields.timeout.map_or(ANSWER_TIMEOUT, |span| span.0);
     if fields.json_input {
         config.input = CommandInput::Json;

@@ -20,6 +20,8 @@ pub(crate) struct PlaceholderValues {
     pub(crate) bin: PathBuf,
     pub(crate) port: Option<u16>,
     pub(crate) environment: Environment,
+    /// Variables that every program of a conversation gets, if they are set.
+    pub(crate) pass_env: Vec<String>,
     /// Learns every value that was taken from the environment, to filter it from what is written.
     pub(crate) redactor: Redactor,
     /// Variables whose values are too short for the redactor.
@@ -83,6 +85,25 @@ impl PlaceholderValues {
         secret
     }
 
+    /// The variables that a program gets beside those that all may have: what the project passes on, and the program's own.
+    pub(crate) fn program_env(
+        &self,
+        own: &BTreeMap<String, String>,
+    ) -> Result<BTreeMap<String, String>, Failure> {
+        let passed = self.passed_env().into_iter();
+        let mut env: BTreeMap<String, String> =
+            passed.map(|(name, value)| (name, value.reveal().to_owned())).collect();
+        env.extend(self.map(own)?);
+        Ok(env)
+    }
+
+    /// The variables that the project passes on to every program; from now on secrets.
+    pub(crate) fn passed_env(&self) -> Vec<(String, Secret)> {
+        let value = |name: &String| Some((name.clone(), (self.environment)(name)?));
+        let set = self.pass_env.iter().filter_map(value);
+        set.map(|(name, value)| (name.clone(), self.learn_secret(&name, &value))).collect()
+    }
+
     pub(crate) fn words(&self, words: &CommandWords) -> Result<CommandWords, Failure> {
         words.map(|word| self.text(word))
     }
@@ -106,9 +127,21 @@ mod tests {
             bin: "/b".into(),
             port: Some(8080),
             environment: Arc::new(|name| (name == "TOKEN").then(|| "hush-hush".to_owned())),
+            pass_env: vec!["TOKEN".to_owned(), "UNSET".to_owned()],
             redactor: Redactor::default(),
             short_secrets: Arc::default(),
         }
+    }
+
+    #[test]
+    fn programs_get_what_the_project_passes_on_and_their_own() {
+        let placeholders = placeholders();
+        let own = [("A".to_owned(), "${here}".to_owned())].into();
+        let env = placeholders.program_env(&own).unwrap();
+        let shown: Vec<String> =
+            env.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        assert_eq!(shown, ["A=/p/examples", "TOKEN=hush-hush"]);
+        assert_eq!(placeholders.redactor.redact_text("hush-hush"), "[redacted]");
     }
 
     #[test]

@@ -31,6 +31,7 @@ pub(super) fn of_model(fields: &ModelFields, placeholders: &PlaceholderValues) -
         "extra": fields.extra,
         "headers": headers(&fields.headers, placeholders),
         "command": fields.command.as_ref().map(words),
+        "env": (!fields.env.is_empty()).then(|| digest(&json!(fields.env))),
         "json_input": fields.json_input.then_some(true),
         "answer": fields.answer,
         "script": fields.script.as_deref().map(script),

@@ -27,6 +27,8 @@ pub struct SingleModelSetup {
     pub guard: Guard,
     /// Looks up variables of the environment.
     pub environment: Environment,
+    /// Variables that a model's command gets, if they are set.
+    pub pass_env: Vec<String>,
     /// What the model may cost in all, in US dollars.
     pub budget_usd: Option<f64>,
     /// Records the model's answers, or takes them from a cassette instead of asking.
@@ -79,6 +81,7 @@ fn make(
         bin: setup.bin,
         port: None,
         environment: setup.environment,
+        pass_env: setup.pass_env,
         redactor: redactor.clone(),
         short_secrets: Arc::default(),
     };

@@ -9,6 +9,7 @@ use std::time::Duration;
 use proctor_dialogue::{CommandWords, PartySpecs, ToolCall, ToolOutcome, ToolStub};
 use proctor_llm::{Program, ToolSpec};
 use proctor_process::Guard;
+use proctor_redact::Secret;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
@@ -43,8 +44,12 @@ pub struct ScenarioTools {
     folder: PathBuf,
     guard: Guard,
     fill: FillPlaceholders,
+    env: ProgramEnv,
     specs: OnceCell<Arc<[ToolSpec]>>,
 }
+
+/// Variables that programs get beside those that all may have.
+pub(crate) type ProgramEnv = Arc<[(String, Secret)]>;
 
 /// Fills in the placeholders of a command.
 pub(crate) type FillPlaceholders =
@@ -58,7 +63,13 @@ impl ScenarioTools {
         guard: Guard,
         fill: FillPlaceholders,
     ) -> Self {
-        Self { parties, servers, folder, guard, fill, specs: OnceCell::new() }
+        Self { parties, servers, folder, guard, fill, env: Arc::default(), specs: OnceCell::new() }
+    }
+
+    /// The same, with variables that the commands of tools get.
+    pub(crate) fn with_env(mut self, env: ProgramEnv) -> Self {
+        self.env = env;
+        self
     }
 
     async fn list_specs(&self) -> Result<Arc<[ToolSpec]>, Failure> {
@@ -127,7 +138,7 @@ impl ScenarioTools {
         let program = Program {
             argv: &argv,
             folder: Some(&self.folder),
-            env: &[],
+            env: &self.env,
             guard: &self.guard,
             timeout: TOOL_TIMEOUT,
             max_bytes: MAX_BYTES,

@@ -71,6 +71,7 @@ impl World {
             bin: PathBuf::from("/nowhere"),
             guard: Guard::None,
             environment: Arc::new(|_| None),
+            pass_env: Vec::new(),
             agents: std::collections::BTreeMap::default(),
             models: std::collections::BTreeMap::default(),
             agent: None,

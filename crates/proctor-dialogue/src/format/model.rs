@@ -51,6 +51,8 @@ pub struct ModelFields {
     pub openai: Option<String>,
     /// A command that reads the prompt and writes the answer, such as `claude -p`.
     pub command: Option<CommandWords>,
+    /// For a command: variables added to its environment; `${env:NAME}` takes a variable of the environment.
+    pub env: BTreeMap<String, String>,
     /// What a simulated user says, one after the other, or by rule.
     #[schemars(length(min = 1))]
     pub script: Option<Vec<ScriptRule>>,
@@ -108,6 +110,7 @@ pub struct PriceSpec {
 /// The combinations that [`ModelFields::problem`] refuses.
 fn model_rules(schema: &mut Schema) {
     exactly_one(schema, &["anthropic", "openai", "command", "script", "verdicts"]);
+    demand(schema, with("env", json!({"minProperties": 1})), vec![given("command")]);
     demand(schema, given("answer"), vec![given("command")]);
     demand(schema, with("json_input", json!({"const": true})), vec![given("command")]);
 }
@@ -149,6 +152,7 @@ impl ModelFields {
             () if self.price.is_some_and(|price| price.input < 0.0 || price.output < 0.0) => {
                 Some("`price` is below 0")
             }
+            () if !self.env.is_empty() && !is_command => Some("`env` is for a `command`"),
             () if (self.answer.is_some() || self.json_input) && !is_command => {
                 Some("`answer` and `json_input` are for a `command`")
             }

@@ -19,7 +19,7 @@ pub struct Program<'a> {
     pub argv: &'a [String],
     /// The folder it runs in.
     pub folder: Option<&'a Path>,
-    /// Variables added to its environment.
+    /// Variables added to those that every program under test may have.
     pub env: &'a [(String, Secret)],
     /// What ends it and its children when this process ends.
     pub guard: &'a Guard,
@@ -79,7 +79,7 @@ impl Program<'_> {
 
     fn spec(&self) -> ProcessSpec {
         let variables = self.env.iter().map(|(name, value)| (name, value.reveal()));
-        let environment = ChildEnvironment::inherited().set_all(variables);
+        let environment = ChildEnvironment::allowed().set_all(variables);
         let spec = ProcessSpec::new(self.argv, environment, self.guard.clone());
         match self.folder {
             Some(folder) => spec.cwd(folder),

@@ -106,11 +106,11 @@ impl Launch {
             put(&mut out, argument);
         }
         put_option(&mut out, self.cwd.as_ref().map(|cwd| cwd.as_os_str()));
-        out.push(u8::from(self.environment.inherits));
-        put_count(&mut out, self.environment.changes.len());
-        for (name, value) in &self.environment.changes {
+        let variables = self.environment.variables();
+        put_count(&mut out, variables.len());
+        for (name, value) in &variables {
             put(&mut out, name);
-            put_option(&mut out, value.as_deref());
+            put(&mut out, value);
         }
         put_option(&mut out, self.rpc_variable.as_deref());
         let length = u32::try_from(out.len() - 4).unwrap_or(u32::MAX);
@@ -123,10 +123,8 @@ impl Launch {
         let mut parts = Parts(bytes);
         let argv = (0..parts.count()?).map(|_| parts.text()).collect::<Option<_>>()?;
         let cwd = parts.option().ok()?.map(PathBuf::from);
-        let inherits = parts.flag()?;
-        let changes = parts.changes()?;
+        let environment = ChildEnvironment::empty().set_all(parts.variables()?);
         let rpc_variable = parts.option().ok()?;
-        let environment = ChildEnvironment { inherits, changes };
         parts.0.is_empty().then_some(Self { argv, cwd, environment, rpc_variable })
     }
 }
@@ -164,14 +162,6 @@ impl<'a> Parts<'a> {
         self.take(1).map(|bytes| bytes[0])
     }
 
-    fn flag(&mut self) -> Option<bool> {
-        match self.byte()? {
-            0 => Some(false),
-            1 => Some(true),
-            _ => None,
-        }
-    }
-
     fn count(&mut self) -> Option<usize> {
         let bytes = self.take(4)?.try_into().ok()?;
         usize::try_from(u32::from_le_bytes(bytes)).ok()
@@ -182,17 +172,17 @@ impl<'a> Parts<'a> {
         Some(OsString::from_vec(self.take(count)?.to_vec()))
     }
 
-    /// The changes of an environment, which are encoded in the order of their names.
-    fn changes(&mut self) -> Option<BTreeMap<OsString, Option<OsString>>> {
-        let mut changes = BTreeMap::new();
+    /// The variables of an environment, which are encoded in the order of their names.
+    fn variables(&mut self) -> Option<BTreeMap<OsString, OsString>> {
+        let mut variables = BTreeMap::new();
         for _ in 0..self.count()? {
-            let (name, value) = (self.text()?, self.option().ok()?);
-            if changes.last_key_value().is_some_and(|(last, _)| *last >= name) {
+            let (name, value) = (self.text()?, self.text()?);
+            if variables.last_key_value().is_some_and(|(last, _)| *last >= name) {
                 return None;
             }
-            changes.insert(name, value);
+            variables.insert(name, value);
         }
-        Some(changes)
+        Some(variables)
     }
 
     /// An optional text: the outer `Err` means that the message is broken.
@@ -277,11 +267,10 @@ mod tests {
         fn a_launch_survives_the_round_trip(
             argv in proptest::collection::vec(text(), 0..5),
             cwd in proptest::option::of(text()),
-            inherits in any::<bool>(),
-            changes in proptest::collection::btree_map(text(), proptest::option::of(text()), 0..5),
+            variables in proptest::collection::btree_map(text(), text(), 0..5),
             rpc_variable in proptest::option::of(text()),
         ) {
-            let environment = ChildEnvironment { inherits, changes };
+            let environment = ChildEnvironment::empty().set_all(variables);
             let launch = Launch { argv, cwd: cwd.map(PathBuf::from), environment, rpc_variable };
             let bytes = launch.encode();
             prop_assert_eq!(Launch::decode(&bytes[4..]), Some(launch));

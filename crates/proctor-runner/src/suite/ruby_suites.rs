@@ -108,6 +108,7 @@ mod tests {
             bin: "/nowhere".into(),
             guard: Guard::Program(GuardCommand::new("/nowhere", ["guard"])),
             environment: Arc::new(|_| None),
+            pass_env: Vec::new(),
             agents: std::collections::BTreeMap::default(),
             models: std::collections::BTreeMap::default(),
             agent: None,

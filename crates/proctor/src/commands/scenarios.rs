@@ -57,6 +57,7 @@ pub(super) fn settings(
         bin,
         guard: Guard::Program(guard),
         environment: environment(),
+        pass_env: config.conversations.how.pass_env.clone(),
         agents: config.conversations.agents.clone(),
         models: config.conversations.models.clone(),
         agent: config.conversations.agent.clone(),

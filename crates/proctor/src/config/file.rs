@@ -47,6 +47,9 @@ pub(crate) struct Conversations {
     pub(crate) budget_usd: Option<f64>,
     /// Whether answers of judge and simulator are kept between runs.
     pub(crate) cache: Option<bool>,
+    /// Variables of the environment that agents, tool servers, commands of tools and models, and checks get, if they are set. Without it
+    /// they get the allowed ones of docs/environment.md, and what stands under `env` beside their command.
+    pub(crate) pass_env: Vec<String>,
 }
 
 /// How `proctor run` behaves when its flags do not say.

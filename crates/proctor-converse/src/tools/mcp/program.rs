@@ -66,7 +66,7 @@ impl Shared {
 impl McpProgram {
     /// Starts it; it has not been spoken to yet.
     pub(super) async fn start(program: &McpProgramSpec) -> Result<Self, ServerError> {
-        let environment = ChildEnvironment::inherited().set_all(&program.env);
+        let environment = ChildEnvironment::allowed().set_all(&program.env);
         let spec = ProcessSpec::new(&program.argv, environment, program.guard.clone())
             .cwd(&program.folder)
             .rpc(RpcMode::RawStdin)

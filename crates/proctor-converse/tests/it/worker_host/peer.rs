@@ -50,6 +50,7 @@ fn settings(folder: &std::path::Path) -> Settings {
         bin: folder.to_owned(),
         guard: Guard::None,
         environment: Arc::new(|_| None),
+        pass_env: Vec::new(),
         agents: std::collections::BTreeMap::new(),
         models: serde_json::from_value(models).unwrap(),
         agent: None,

@@ -171,7 +171,12 @@ impl ForkingParent {
     async fn load(self: &Arc<Self>, workers: u32) -> Result<(Parent, Discovery), SuiteError> {
         let guard = Guard::Program(self.environment.guard.clone());
         let variables = self.socket.iter().map(|(name, value)| (*name, value.as_str()));
-        let environment = ChildEnvironment::inherited().set_all(variables);
+        // A suite of the user's own gets all variables, as under its own tools; a confined one gets no secrets.
+        let base = match self.environment.sandbox {
+            Some(_) => ChildEnvironment::allowed(),
+            None => ChildEnvironment::inherited(),
+        };
+        let environment = base.set_all(variables);
         let spec = ProcessSpec::new(self.command_line()?, environment, guard)
             .cwd(&self.environment.root)
             .rpc(RpcMode::Socket)

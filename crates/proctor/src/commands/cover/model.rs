@@ -57,6 +57,7 @@ impl ModelFiller {
             bin: program.parent().unwrap_or(root).to_owned(),
             guard: Guard::Program(own_guard()?),
             environment: scenarios::environment(),
+            pass_env: config.conversations.how.pass_env.clone(),
             budget_usd: arguments.budget.or(config.conversations.how.budget_usd),
             cassette: match (&arguments.record, &arguments.replay) {
                 (Some(path), _) => Cassette::Record(path.clone()),
