@@ -207,7 +207,7 @@ impl Conversation {
                 }
                 Effect::ExecuteTool { id, call } => requests.tools.push((id, call)),
                 Effect::AskJudge { id, request } => {
-                    requests.ask = Some(PartyQuestion::Judge(id, request))
+                    requests.ask = Some(PartyQuestion::Judge(id, request));
                 }
                 Effect::RunCheck { id, command, conversation } => {
                     requests.ask = Some(PartyQuestion::Check(id, command, conversation));

@@ -1,11 +1,12 @@
 //! A recording reduced to what the index keeps.
 
+use std::io::ErrorKind;
 use std::time::{Duration, SystemTime};
 
 use proctor_compare::{ExampleResults, Side};
 use proctor_record::{
     Example, FileState, LoadError, Loaded, Problem, ProblemKind, RunChoice, RunData, RunFolder,
-    RunInfo,
+    RunInfo, StoreError,
 };
 
 /// A run as the index keeps it.
@@ -57,6 +58,11 @@ impl RecordingStamp {
     pub(crate) fn stored_text(&self) -> String {
         if self.is_recent { format!("{}young", self.text) } else { self.text.clone() }
     }
+
+    /// The text to store for a recording that could not be read: it equals no stamp, so that the recording is read again next time.
+    pub(crate) fn unread_text(&self) -> String {
+        format!("{}unread", self.text)
+    }
 }
 
 /// A recording as it was read at one moment. What one part of a program has read another need not read again.
@@ -74,7 +80,14 @@ impl Recording {
         // The stamp is taken first: what is written meanwhile is read again next time.
         let stamp = RecordingStamp::of(folder);
         let loaded = proctor_record::load_outline(&folder.events_path(), &RunChoice::Last)?;
-        Ok(Self { name: folder.name(), stamp, info: folder.info().ok(), loaded })
+        let info = match folder.info() {
+            // A description that cannot be read now is not one that is missing or wrong.
+            Err(StoreError::Io { path, source, .. }) if source.kind() != ErrorKind::NotFound => {
+                return Err(LoadError::Io { path, source });
+            }
+            info => info.ok(),
+        };
+        Ok(Self { name: folder.name(), stamp, info, loaded })
     }
 
     /// Lines that could not be used.

@@ -121,6 +121,9 @@ fn read<'a>(folder: &RunFolder, stamp: &RecordingStamp) -> Entry<'a> {
     match Recording::read(folder) {
         Ok(recording) => Entry::Read(Box::new(recording)),
         Err(LoadError::Empty { problems, .. }) if problems.is_empty() => Entry::Empty,
+        Err(error @ LoadError::Io { .. }) => {
+            Entry::Damaged { stamp: stamp.unread_text(), problem: error.to_string() }
+        }
         Err(error) => Entry::Damaged { stamp: stamp.stored_text(), problem: error.to_string() },
     }
 }

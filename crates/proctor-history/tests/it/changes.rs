@@ -174,3 +174,24 @@ fn a_damaged_recording_at_hand_is_left_out() {
     assert_eq!(history.sync_summary().skipped, plain.sync_summary().skipped);
     assert_eq!(history.sync_summary().skipped.len(), 1);
 }
+
+#[test]
+fn a_recording_that_cannot_be_read_now_is_left_out_and_read_again_next_time() {
+    let project = Project::new();
+    project.record("01", Some("c1"), &[("a", &["passed"])]);
+    wait_for_clock_tick();
+    let path = project.path("runs/01/run.json");
+    let right = format!("{:?}", History::open(&project.store).unwrap().runs().unwrap());
+    let info = std::fs::read(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    std::fs::create_dir(&path).unwrap();
+    let mut history = History::open(&project.store).unwrap();
+    let skipped = &history.sync_summary().skipped;
+    assert!(skipped.len() == 1 && skipped[0].problem.contains("run.json"), "{skipped:?}");
+    assert!(history.runs().unwrap().is_empty());
+    assert_eq!(history.sync().unwrap().read, 1, "nothing has changed, and it is tried again");
+    std::fs::remove_dir(&path).unwrap();
+    std::fs::write(&path, info).unwrap();
+    history.sync().unwrap();
+    assert_eq!(format!("{:?}", history.runs().unwrap()), right);
+}
