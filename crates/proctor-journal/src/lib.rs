@@ -39,6 +39,8 @@ pub mod entry;
 mod entry_header;
 pub mod error;
 pub mod exchange;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod hook;
 pub mod id;
 pub mod journal;

@@ -37,6 +37,8 @@ mod canonical;
 pub mod cassette;
 mod command;
 mod error;
+#[doc(hidden)]
+pub mod fuzzing;
 mod http;
 mod layer;
 mod mapping;

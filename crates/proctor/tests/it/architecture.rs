@@ -29,6 +29,22 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("proctor-events", &[]),
     ("proctor-examples", &["proctor-process", "proctor-redact"]),
     (
+        "proctor-fuzz-targets",
+        &[
+            "proctor-dialogue",
+            "proctor-events",
+            "proctor-journal",
+            "proctor-llm",
+            "proctor-process",
+            "proctor-record",
+            "proctor-ruby",
+            "proctor-tools",
+            "proctor-verdict",
+            "proctor-workspace",
+            "proctor-yaml",
+        ],
+    ),
+    (
         "proctor-history",
         &[
             "proctor-compare",
