@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::BoxFuture;
 use crate::failure::Failure;
-use crate::tools::FillPlaceholders;
+use crate::tools::{ConfineCommand, FillPlaceholders};
 
 /// How long a check may take.
 const CHECK_TIMEOUT: Duration = Duration::from_mins(1);
@@ -37,17 +37,24 @@ pub struct CommandChecks {
     folder: PathBuf,
     guard: Guard,
     fill: Option<FillPlaceholders>,
+    confine: Option<ConfineCommand>,
 }
 
 impl CommandChecks {
     /// Checks are run in this folder and under this guard.
     pub fn new(folder: impl Into<PathBuf>, guard: Guard) -> Self {
-        Self { folder: folder.into(), guard, fill: None }
+        Self { folder: folder.into(), guard, fill: None, confine: None }
     }
 
     /// The same, with the placeholders of their commands filled in.
     pub(crate) fn with_placeholders(mut self, fill: FillPlaceholders) -> Self {
         self.fill = Some(fill);
+        self
+    }
+
+    /// The same, with their commands confined.
+    pub(crate) fn with_sandbox(mut self, confine: ConfineCommand) -> Self {
+        self.confine = Some(confine);
         self
     }
 
@@ -59,8 +66,12 @@ impl CommandChecks {
         let words = CommandWords(command.to_vec());
         let words = self.fill.as_ref().map_or_else(|| Ok(words.clone()), |fill| fill(&words))?;
         let argv = words.argv();
+        let name = format!("the check `{}`", command.join(" "));
+        let launcher = self.confine.as_ref().map(|confine| confine(None, name, &argv));
+        let launcher = launcher.transpose()?.flatten();
         let program = Program {
             argv: &argv,
+            launcher: launcher.as_ref(),
             folder: Some(&self.folder),
             env: &[],
             guard: &self.guard,

@@ -18,6 +18,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "proctor-llm",
             "proctor-process",
             "proctor-redact",
+            "proctor-sandbox",
             "proctor-yaml",
         ],
     ),
