@@ -79,6 +79,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "proctor-process",
             "proctor-record",
             "proctor-redact",
+            "proctor-sandbox",
             "proctor-stats",
             "proctor-tools",
             "proctor-verdict",
