@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::BoxFuture;
 use crate::failure::Failure;
-use crate::tools::{FillPlaceholders, ProgramEnv};
+use crate::tools::{ConfineCommand, FillPlaceholders, ProgramEnv};
 
 /// How long a check may take.
 const CHECK_TIMEOUT: Duration = Duration::from_mins(1);
@@ -39,12 +39,13 @@ pub struct CommandChecks {
     guard: Guard,
     fill: Option<FillPlaceholders>,
     env: ProgramEnv,
+    confine: Option<ConfineCommand>,
 }
 
 impl CommandChecks {
     /// Checks are run in this folder and under this guard.
     pub fn new(folder: impl Into<PathBuf>, guard: Guard) -> Self {
-        Self { folder: folder.into(), guard, fill: None, env: Arc::default() }
+        Self { folder: folder.into(), guard, fill: None, env: Arc::default(), confine: None }
     }
 
     /// The same, with variables that the checks get.
@@ -59,6 +60,12 @@ impl CommandChecks {
         self
     }
 
+    /// The same, with their commands confined.
+    pub(crate) fn with_sandbox(mut self, confine: ConfineCommand) -> Self {
+        self.confine = Some(confine);
+        self
+    }
+
     async fn run_command(
         &self,
         command: &[String],
@@ -67,8 +74,12 @@ impl CommandChecks {
         let words = CommandWords(command.to_vec());
         let words = self.fill.as_ref().map_or_else(|| Ok(words.clone()), |fill| fill(&words))?;
         let argv = words.argv();
+        let name = format!("the check `{}`", command.join(" "));
+        let launcher = self.confine.as_ref().map(|confine| confine(None, name, &argv));
+        let launcher = launcher.transpose()?.flatten();
         let program = Program {
             argv: &argv,
+            launcher: launcher.as_ref(),
             folder: Some(&self.folder),
             env: &self.env,
             guard: &self.guard,

@@ -22,6 +22,7 @@ mod judge;
 mod judge_marks;
 mod open_cassette;
 mod party_registry;
+mod sandbox;
 mod saved_conversation;
 mod saved_conversation_builder;
 mod simulator;

@@ -11,6 +11,7 @@ mod host_tools;
 mod matcher;
 mod model;
 mod program;
+mod sandbox;
 mod schema;
 mod script;
 mod shorthand;
@@ -33,6 +34,7 @@ pub use self::host_tools::HostTools;
 pub use self::matcher::{Condition, Matcher, MatcherError, NumberMatcher};
 pub use self::model::{ModelFields, ModelSpec, PriceSpec};
 pub use self::program::{CommandWords, ServerSpec};
+pub use self::sandbox::{Sandbox, SandboxFields, SandboxNetwork};
 use self::schema::{
     ExampleTemplate, at_most_one, demand, exactly_one, exclude, given, no_blank_items, not_blank,
     or_nothing, require, with,
@@ -79,6 +81,9 @@ pub struct Group {
     pub tools: HostTools,
     /// Servers of further tools.
     pub mcp: BTreeMap<String, At<ServerSpec>>,
+    /// How the programs of the group are confined: agent, tools, tool servers, checks and models that are commands. What one of them
+    /// says itself comes first.
+    pub sandbox: Option<At<Sandbox>>,
     /// The simulated user.
     pub simulator: Simulator,
     /// Criteria that assertions can name.
@@ -174,6 +179,8 @@ pub struct ToolStub {
     pub error: Option<String>,
     /// A command that is given `{"tool", "arguments"}` as JSON and prints the result, in place of both.
     pub command: Option<CommandWords>,
+    /// How the command is confined.
+    pub sandbox: Option<Sandbox>,
     /// How long to take.
     pub delay: Option<TimeSpan>,
 }
@@ -366,6 +373,7 @@ fn set_rules(schema: &mut Schema) {
 fn stub_rules(schema: &mut Schema) {
     or_nothing(schema);
     at_most_one(schema, &["result", "error", "command"]);
+    demand(schema, given("sandbox"), vec![given("command")]);
 }
 
 fn not_unsatisfied(schema: &mut Schema) {

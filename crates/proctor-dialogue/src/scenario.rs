@@ -19,7 +19,7 @@ use serde_json::Value;
 
 pub use self::open_ended::{ExampleOrigin, OpenEnded};
 use crate::format::{
-    AgentSpec, Assertion, Criterion, Group, JudgeSettings, ModelSpec, OneOrMany, Ordered,
+    AgentSpec, Assertion, Criterion, Group, JudgeSettings, ModelSpec, OneOrMany, Ordered, Sandbox,
     ServerSpec, Simulator, Step, ToolStub, Topic, whole_number_ranges,
 };
 use crate::rows::{Row, RowsError};
@@ -53,6 +53,8 @@ pub struct PartySpecs {
     pub no_tools: bool,
     /// Servers of further tools.
     pub mcp: BTreeMap<String, At<ServerSpec>>,
+    /// How programs are confined that do not say it themselves.
+    pub sandbox: Option<Sandbox>,
 }
 
 /// Which group an example stands in: the examples of one group have the same parties.

@@ -57,7 +57,7 @@ pub use answer::{Answer, StopReason, Timings, Usage};
 pub use canonical::{canonical_request, request_hash, without_mark};
 pub use cassette::{Player, RecordedModel, Recorder, ReplayMode, ReplayedModel};
 pub use command::{
-    CommandConfig, CommandInput, CommandModel, CommandOutput, Program, ProgramOutput,
+    CommandConfig, CommandInput, CommandModel, CommandOutput, LauncherWords, Program, ProgramOutput,
 };
 pub use error::{ErrorKind, ModelError};
 pub use http::{Endpoint, HttpModel, JsonEndpoint, JsonReplies, WallClock, parse_retry_after};

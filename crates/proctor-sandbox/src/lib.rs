@@ -32,6 +32,7 @@ mod layer;
 #[cfg(target_os = "linux")]
 mod linux;
 mod path_text;
+mod program_path;
 #[cfg(not(target_os = "linux"))]
 mod unsupported;
 
@@ -41,6 +42,7 @@ pub use launcher::Launcher;
 pub use layer::Layer;
 #[cfg(target_os = "linux")]
 pub use linux::launcher_main;
+pub use program_path::{ProgramError, ProgramSearch};
 #[cfg(not(target_os = "linux"))]
 pub use unsupported::launcher_main;
 

@@ -146,6 +146,9 @@ impl CommandAgent {
             hello.await
         };
         if let Err(error) = greeted {
+            if let Some(failure) = self.launch.sandbox_failure(&process).await {
+                return Err(failure);
+            }
             let ended = self.launch.exit_description(&process).await;
             let why = ended.unwrap_or_else(|| format!("{error}; {}", output_so_far(&process)));
             let malformed_note = listener.malformed_since(0);

@@ -63,6 +63,11 @@ impl ServedAgent {
         let (launch, client, ready) = (self.make)(port)?;
         let (process, listener) = launch.start(RpcMode::None, 0).await?;
         if let Err(why) = wait_until_ready(&process, &launch, &ready).await {
+            if !process.is_alive()
+                && let Some(failure) = launch.sandbox_failure(&process).await
+            {
+                return Err(failure);
+            }
             let _ = process.kill().await;
             let message = launch.with_env_hint(format!("the agent `{}` {why}", launch.name));
             return Err(Failure::party("NotStarted", message));

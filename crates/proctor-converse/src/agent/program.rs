@@ -13,6 +13,8 @@ use proctor_process::{
 use super::agent_output::{AgentOutput, OutputListener};
 use super::malformed_lines::MalformedLines;
 use crate::failure::Failure;
+use crate::sandbox::launcher_error;
+use proctor_llm::LauncherWords;
 
 /// How long to wait for the exit of a program that has closed its channel.
 const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
@@ -27,6 +29,8 @@ pub(crate) struct LaunchSpec {
     /// What messages call it.
     pub(crate) name: String,
     pub(crate) argv: Vec<String>,
+    /// What starts the program confined.
+    pub(crate) launcher: Option<LauncherWords>,
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) folder: PathBuf,
     pub(crate) guard: Guard,
@@ -44,7 +48,8 @@ impl LaunchSpec {
         let (diagnostics_sink, notifications_sink) =
             (Arc::clone(&malformed), Arc::clone(&malformed));
         let environment = self.environment().set("WORKER_INDEX", index.to_string());
-        let argv = self.argv.iter().map(String::as_str);
+        let launched = self.launcher.as_ref().map(|launcher| launcher.before(&self.argv));
+        let argv = launched.as_ref().unwrap_or(&self.argv).iter().map(String::as_str);
         let spec = ProcessSpec::new(argv, environment, self.guard.clone())
             .cwd(&self.folder)
             .rpc(mode)
@@ -84,6 +89,15 @@ impl LaunchSpec {
             "{message}; these variables were not passed on: {names}{more}; name those that it needs under `env:`, as in `env: {{ {0}: \"${{env:{0}}}\" }}`",
             secrets[0]
         )
+    }
+
+    /// Why the program was not run, if its sandbox could not be made or does not show it.
+    pub(crate) async fn sandbox_failure(&self, process: &ManagedProcess) -> Option<Failure> {
+        self.launcher.as_ref()?;
+        let report = process.wait_timeout(EXIT_TIMEOUT).await.ok()?;
+        let reason = launcher_error(process, report.status.code())?;
+        let message = format!("the agent `{}` was not run in its sandbox: {reason}", self.name);
+        Some(Failure::harness(message))
     }
 
     /// How the process ended, with its last output; `None` if it is running.

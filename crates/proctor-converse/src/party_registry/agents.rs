@@ -17,6 +17,7 @@ use crate::agent::{
     ReadinessCheck, ScriptedAgent, ServedAgent,
 };
 use crate::failure::Failure;
+use crate::sandbox::{ConfinedProgram, ProgramUse, Sandboxes};
 
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(2);
 const READY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -27,6 +28,7 @@ pub(super) struct AgentParts {
     pub(super) guard: Guard,
     pub(super) layers: Layers,
     pub(super) printed: Arc<AgentOutput>,
+    pub(super) sandboxes: Sandboxes,
 }
 
 pub(super) fn agent(
@@ -65,6 +67,12 @@ pub(super) fn agent(
     Ok(Arc::new(CommandAgent::new(launch, processes, timeout(fields))))
 }
 
+/// What an agent's program is for.
+pub(super) fn program_use(fields: &AgentFields) -> ProgramUse {
+    let is_served = fields.chat.is_some() || fields.http.is_some();
+    if is_served { ProgramUse::Server } else { ProgramUse::Lasting }
+}
+
 fn timeout(fields: &AgentFields) -> Duration {
     fields.timeout.map_or(ANSWER_TIMEOUT, |span| span.0)
 }
@@ -75,11 +83,21 @@ fn launch(
     placeholders: &PlaceholderValues,
     parts: &AgentParts,
 ) -> Result<LaunchSpec, Failure> {
-    let words = placeholders.words(&fields.command.clone().unwrap_or_default())?;
+    let argv = placeholders.words(&fields.command.clone().unwrap_or_default())?.argv();
+    let env = placeholders.program_env(&fields.env)?;
+    let program = ConfinedProgram {
+        name: format!("the agent `{name}`"),
+        argv: &argv,
+        path: env.get("PATH").map(String::as_str),
+        used: program_use(fields),
+    };
+    let sandbox = fields.sandbox.as_ref();
+    let launcher = parts.sandboxes.launcher_words(sandbox, &program, placeholders, &parts.guard)?;
     Ok(LaunchSpec {
         name: name.to_owned(),
-        argv: words.argv(),
-        env: placeholders.program_env(&fields.env)?,
+        argv,
+        launcher,
+        env,
         folder: placeholders.root.clone(),
         guard: parts.guard.clone(),
         printed: Arc::clone(&parts.printed),

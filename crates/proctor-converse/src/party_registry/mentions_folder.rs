@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use proctor_dialogue::{
-    AgentFields, ChatSpec, CommandWords, HttpSpec, ModelFields, Readiness, ServerSpec,
+    AgentFields, ChatSpec, CommandWords, HttpSpec, ModelFields, Readiness, Sandbox, ServerSpec,
 };
 use serde_json::Value;
 
@@ -60,6 +60,7 @@ impl MentionsFolder for AgentFields {
         let Self {
             command,
             env,
+            sandbox,
             ready,
             chat,
             http,
@@ -74,9 +75,17 @@ impl MentionsFolder for AgentFields {
         } = self;
         command.mentions_folder()
             || env.mentions_folder()
+            || sandbox.mentions_folder()
             || ready.mentions_folder()
             || chat.mentions_folder()
             || http.mentions_folder()
+    }
+}
+
+impl MentionsFolder for Sandbox {
+    fn mentions_folder(&self) -> bool {
+        let Some(fields) = self.fields() else { return false };
+        fields.read.iter().chain(&fields.write).any(String::mentions_folder)
     }
 }
 
@@ -134,6 +143,7 @@ impl MentionsFolder for ModelFields {
         let Self {
             command,
             env,
+            sandbox,
             url,
             headers,
             anthropic: _,
@@ -156,6 +166,7 @@ impl MentionsFolder for ModelFields {
         } = self;
         command.mentions_folder()
             || env.mentions_folder()
+            || sandbox.mentions_folder()
             || url.mentions_folder()
             || headers.mentions_folder()
     }
@@ -163,8 +174,9 @@ impl MentionsFolder for ModelFields {
 
 impl MentionsFolder for ServerSpec {
     fn mentions_folder(&self) -> bool {
-        let Self { command, env, url, headers, timeout: _, only: _ } = self;
+        let Self { command, env, sandbox, url, headers, timeout: _, only: _ } = self;
         command.mentions_folder()
+            || sandbox.mentions_folder()
             || env.mentions_folder()
             || url.mentions_folder()
             || headers.mentions_folder()

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use proctor_dialogue::{
     AgentFields, AgentReports, AgentSpec, At, Example, GroupKey, ModelFields, ModelSpec,
-    PartySpecs, ServerSpec,
+    PartySpecs, Sandbox, ServerSpec,
 };
 use proctor_llm::{Budget, Jitter, Layers, Price, PriceTable, ReplayMode};
 use proctor_process::Guard;
@@ -31,7 +31,7 @@ use self::agents::AgentParts;
 use self::made_parties::MadeParties;
 use self::models::{MadeModel, SharedModelParts};
 pub use self::placeholder_values::Environment;
-use self::placeholder_values::PlaceholderValues;
+pub(crate) use self::placeholder_values::PlaceholderValues;
 pub use self::shared::SharedResources;
 pub use self::single_model::{SingleModel, SingleModelSetup};
 use crate::agent::{Agent, AgentOutput, NoAgent};
@@ -41,10 +41,12 @@ use crate::failure::Failure;
 use crate::judge::{Judge, NoJudge};
 use crate::judge_marks::MarkSource;
 use crate::open_cassette::{OpenCassette, PartySettings};
+use crate::sandbox::{ConfinedProgram, ProgramUse, Sandboxes, effective};
 use crate::saved_conversation::SavedConversations;
 use crate::simulator::{NoSimulator, Simulator};
 use crate::tools::{
-    FillPlaceholders, McpProgramSpec, McpServer, McpTransport, ProgramEnv, ScenarioTools,
+    ConfineCommand, FillPlaceholders, McpProgramSpec, McpServer, McpTransport, ProgramEnv,
+    ScenarioTools,
 };
 
 /// How long a call to a tool server may take unless it says otherwise.
@@ -278,6 +280,7 @@ impl<'a> PartyBuilder<'a> {
                 cache,
                 jitter,
                 guard: settings.guard.clone(),
+                sandboxes: settings.shared.sandboxes().clone(),
             },
             marks: settings.shared.marks()?,
             printed: Arc::new(AgentOutput::new(settings.shared.redactor().clone())),
@@ -306,10 +309,34 @@ impl<'a> PartyBuilder<'a> {
         self.missing.entry(example.group.clone()).or_default().push(lack);
     }
 
-    fn checks(&self, env: &ProgramEnv, fill: FillPlaceholders) -> CommandChecks {
+    fn checks(
+        &self,
+        env: &ProgramEnv,
+        fill: FillPlaceholders,
+        confine: ConfineCommand,
+    ) -> CommandChecks {
         CommandChecks::new(&self.settings.root, self.settings.guard.clone())
             .with_env(Arc::clone(env))
             .with_placeholders(fill)
+            .with_sandbox(confine)
+    }
+
+    /// Confines the commands of tools and checks: as they say themselves, or else as their group does.
+    fn confine_commands(
+        &self,
+        specs: &PartySpecs,
+        placeholders: &PlaceholderValues,
+    ) -> ConfineCommand {
+        let group = specs.sandbox.clone();
+        let placeholders = placeholders.clone();
+        let guard = self.settings.guard.clone();
+        let sandboxes = self.settings.shared.sandboxes().clone();
+        Arc::new(move |own, name, argv| {
+            let used = ProgramUse::Once;
+            let sandbox = effective(own, group.as_ref(), used);
+            let program = ConfinedProgram { name, argv, path: None, used };
+            sandboxes.launcher_words(sandbox.as_ref(), &program, &placeholders, &guard)
+        })
     }
 
     /// The parties of a group, which a first example of it stands for.
@@ -321,13 +348,14 @@ impl<'a> PartyBuilder<'a> {
         let fill: FillPlaceholders =
             Arc::new(move |words: &proctor_dialogue::CommandWords| filled.words(words));
         let env: ProgramEnv = placeholders.passed_env().into();
+        let confine = self.confine_commands(specs, &placeholders);
         if let Some(saved) = &self.settings.saved {
             return Parties {
                 agent: saved.clone(),
                 simulator: saved.clone(),
                 judge,
                 tools: saved.clone(),
-                checks: Arc::new(self.checks(&env, fill)),
+                checks: Arc::new(self.checks(&env, fill, confine)),
                 cassette: OpenCassette::Off,
                 settings: Arc::default(),
                 redactor: self.settings.shared.redactor().clone(),
@@ -339,10 +367,11 @@ impl<'a> PartyBuilder<'a> {
         let servers = self.servers(specs, &placeholders);
         let (agent, agent_settings, reports) = self.agent(specs, example, &placeholders);
         let folder = self.settings.root.clone();
-        let checks = self.checks(&env, Arc::clone(&fill));
+        let checks = self.checks(&env, Arc::clone(&fill), Arc::clone(&confine));
         let guard = self.settings.guard.clone();
-        let tools =
-            ScenarioTools::new(Arc::clone(specs), servers, folder, guard, fill).with_env(env);
+        let tools = ScenarioTools::new(Arc::clone(specs), servers, folder, guard, fill)
+            .with_env(env)
+            .with_sandbox(confine);
         Parties {
             agent,
             simulator,
@@ -399,7 +428,8 @@ impl<'a> PartyBuilder<'a> {
         let described = described.unwrap_or_default();
         let reports = found.as_ref().map(|(fields, name)| AgentReports::of(name, fields, specs));
         let reports = reports.unwrap_or_default();
-        match found.and_then(|(fields, name)| self.make_agent(fields, &name, placeholders)) {
+        let group = specs.sandbox.as_ref();
+        match found.and_then(|(fields, name)| self.make_agent(fields, &name, group, placeholders)) {
             Ok(agent) => (agent, described, reports),
             Err(failure) => (Arc::new(NoAgent(failure)), described, reports),
         }
@@ -441,14 +471,22 @@ impl<'a> PartyBuilder<'a> {
         &mut self,
         fields: &AgentFields,
         name: &str,
+        group: Option<&Sandbox>,
         placeholders: &PlaceholderValues,
     ) -> Result<Arc<dyn Agent>, Failure> {
+        let mut fields = fields.clone();
+        if fields.command.is_some() {
+            let used = agents::program_use(&fields);
+            fields.sandbox = effective(fields.sandbox.as_ref(), group, used);
+        }
+        let fields = &fields;
         let layers = Layers { prices: Some(Arc::clone(&self.common.prices)), ..Layers::default() };
         let parts = AgentParts {
             placeholders: placeholders.clone(),
             guard: self.settings.guard.clone(),
             layers,
             printed: Arc::clone(&self.printed),
+            sandboxes: self.settings.shared.sandboxes().clone(),
         };
         let make = || agents::agent(fields, name, &Arc::new(parts));
         self.agents.get(name, fields, &placeholders.here, make)
@@ -504,7 +542,12 @@ impl<'a> PartyBuilder<'a> {
         match self.find_model(spec, role, specs, example) {
             Ok((fields, name)) => {
                 let described = settings::of_model(fields, placeholders);
-                (self.make_model(fields, &name, placeholders), described)
+                let mut fields = fields.clone();
+                if fields.command.is_some() {
+                    let group = specs.sandbox.as_ref();
+                    fields.sandbox = effective(fields.sandbox.as_ref(), group, ProgramUse::Once);
+                }
+                (self.make_model(&fields, &name, placeholders), described)
             }
             Err(failure) => (Err(failure), Value::Null),
         }
@@ -593,13 +636,19 @@ impl<'a> PartyBuilder<'a> {
     ) -> Vec<Arc<McpServer>> {
         let mut servers = Vec::new();
         let guard = self.settings.guard.clone();
+        let sandboxes = self.settings.shared.sandboxes();
         for (name, spec) in &specs.mcp {
+            let mut spec = spec.value.clone();
+            if spec.command.is_some() {
+                let group = specs.sandbox.as_ref();
+                spec.sandbox = effective(spec.sandbox.as_ref(), group, ProgramUse::Lasting);
+            }
             let make = || {
                 let timeout = spec.timeout.map_or(TOOL_TIMEOUT, |span| span.0);
-                let way = mcp_transport(spec, placeholders, &guard)?;
+                let way = mcp_transport(name, &spec, placeholders, &guard, sandboxes)?;
                 Ok(Arc::new(McpServer::new(name.clone(), way, timeout, spec.only.clone())))
             };
-            match self.servers.get(name, &spec.value, &placeholders.here, make) {
+            match self.servers.get(name, &spec, &placeholders.here, make) {
                 Ok(server) => servers.push(server),
                 Err(failure) => {
                     let message = format!("the tool server `{name}`: {}", failure.message);
@@ -612,9 +661,11 @@ impl<'a> PartyBuilder<'a> {
 }
 
 fn mcp_transport(
+    name: &str,
     spec: &ServerSpec,
     placeholders: &PlaceholderValues,
     guard: &Guard,
+    sandboxes: &Sandboxes,
 ) -> Result<McpTransport, Failure> {
     if let Some(url) = &spec.url {
         let headers = placeholders.map(&spec.headers)?.into_iter();
@@ -623,7 +674,16 @@ fn mcp_transport(
     }
     let words = placeholders.words(&spec.command.clone().unwrap_or_default())?;
     let (env, folder) = (placeholders.program_env(&spec.env)?, placeholders.root.clone());
-    let program = McpProgramSpec { argv: words.argv(), env, folder, guard: guard.clone() };
+    let argv = words.argv();
+    let confined = ConfinedProgram {
+        name: format!("the tool server `{name}`"),
+        argv: &argv,
+        path: env.get("PATH").map(String::as_str),
+        used: ProgramUse::Lasting,
+    };
+    let sandbox = spec.sandbox.as_ref();
+    let launcher = sandboxes.launcher_words(sandbox, &confined, placeholders, guard)?;
+    let program = McpProgramSpec { argv, launcher, env, folder, guard: guard.clone() };
     Ok(McpTransport::Program(program))
 }
 

@@ -16,6 +16,7 @@ use proctor_redact::{Redactor, Secret};
 use super::placeholder_values::PlaceholderValues;
 use crate::failure::Failure;
 use crate::judge::{Judge, ModelJudge, ScriptedJudge};
+use crate::sandbox::{ConfinedProgram, ProgramUse, Sandboxes};
 use crate::simulator::{ModelSimulator, ScriptedSimulator, Simulator};
 
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(2);
@@ -31,6 +32,7 @@ pub(super) struct SharedModelParts {
     pub(super) jitter: Jitter,
     /// Of models that are commands.
     pub(super) guard: Guard,
+    pub(super) sandboxes: Sandboxes,
 }
 
 /// A model that was made once and is used by many.
@@ -87,7 +89,7 @@ pub(super) fn model(
     }
     let layers = layers(fields, common);
     let model = match &fields.command {
-        Some(_) => layers.wrap(command(fields, placeholders, &common.guard)?),
+        Some(_) => layers.wrap(command(fields, name, placeholders, common)?),
         None => layers.wrap(http(fields, placeholders)?),
     };
     let max_tokens = Some(fields.max_tokens.map_or(MAX_TOKENS, NonZeroU32::get));
@@ -146,11 +148,21 @@ fn http(fields: &ModelFields, placeholders: &PlaceholderValues) -> Result<HttpMo
 
 fn command(
     fields: &ModelFields,
+    name: &str,
     placeholders: &PlaceholderValues,
-    guard: &Guard,
+    common: &SharedModelParts,
 ) -> Result<CommandModel, Failure> {
     let words = placeholders.words(&fields.command.clone().unwrap_or_default())?;
-    let mut config = CommandConfig::new(words.argv(), guard.clone());
+    let mut config = CommandConfig::new(words.argv(), common.guard.clone());
+    let program = ConfinedProgram {
+        name: format!("the model `{name}`"),
+        argv: &config.argv,
+        path: None,
+        used: ProgramUse::Once,
+    };
+    let sandbox = fields.sandbox.as_ref();
+    config.launcher =
+        common.sandboxes.launcher_words(sandbox, &program, placeholders, &common.guard)?;
     config.model = words.0.first().cloned().unwrap_or_default();
     config.folder = Some(placeholders.root.clone());
     let env = placeholders.program_env(&fields.env)?.into_iter();

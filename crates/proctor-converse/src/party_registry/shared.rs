@@ -19,6 +19,7 @@ use super::{Cassette, PartySetupError, Settings};
 use crate::failure::Failure;
 use crate::judge_marks::MarkSource;
 use crate::open_cassette::OpenCassette;
+use crate::sandbox::Sandboxes;
 
 /// How many drifted requests are shown in full.
 const MAX_DRIFTS_SHOWN: usize = 10;
@@ -30,6 +31,7 @@ pub struct SharedResources(Arc<Inner>);
 #[derive(Default)]
 struct Inner {
     redactor: Redactor,
+    sandboxes: Sandboxes,
     marks: OnceLock<MarkSource>,
     models: Mutex<MadeParties<ModelFields, Result<MadeModel, Failure>>>,
     /// Variables whose values are too short to be filtered.
@@ -53,6 +55,10 @@ fn setup_error(error: proctor_llm::ModelError) -> PartySetupError {
 impl SharedResources {
     pub(super) fn redactor(&self) -> &Redactor {
         &self.0.redactor
+    }
+
+    pub(super) fn sandboxes(&self) -> &Sandboxes {
+        &self.0.sandboxes
     }
 
     pub(super) fn short_secrets(&self) -> Arc<Mutex<BTreeSet<String>>> {
@@ -121,7 +127,7 @@ impl SharedResources {
         if self.0.notes_given.swap(true, Ordering::Relaxed) {
             return Vec::new();
         }
-        let mut notes = Vec::new();
+        let mut notes = self.0.sandboxes.notes();
         for variable in &*self.0.short_secrets.lock().unwrap_or_else(PoisonError::into_inner) {
             notes.push(format!(
                 "the value of {variable} has less than {SHORTEST_SECRET} characters: it is not filtered from what is written"

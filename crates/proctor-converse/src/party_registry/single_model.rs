@@ -16,6 +16,7 @@ use super::models::{self, MAX_TOKENS, MadeModel, SharedModelParts};
 use super::placeholder_values::{Environment, PlaceholderValues};
 use super::{Cassette, price};
 use crate::failure::Failure;
+use crate::sandbox::Sandboxes;
 
 /// What a single model is made with.
 pub struct SingleModelSetup {
@@ -92,6 +93,7 @@ fn make(
         cache: None,
         jitter: Jitter::seeded(setup.seed),
         guard: setup.guard,
+        sandboxes: Sandboxes::default(),
     };
     let model = match models::model(fields, name, &placeholders, &common)? {
         MadeModel::Model(model, _, _) => model,

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use proctor_dialogue::{CommandWords, PartySpecs, ToolCall, ToolOutcome, ToolStub};
-use proctor_llm::{Program, ToolSpec};
+use proctor_dialogue::{CommandWords, PartySpecs, Sandbox, ToolCall, ToolOutcome, ToolStub};
+use proctor_llm::{LauncherWords, Program, ToolSpec};
 use proctor_process::Guard;
 use proctor_redact::Secret;
 use serde_json::{Value, json};
@@ -45,11 +45,19 @@ pub struct ScenarioTools {
     guard: Guard,
     fill: FillPlaceholders,
     env: ProgramEnv,
+    confine: Option<ConfineCommand>,
     specs: OnceCell<Arc<[ToolSpec]>>,
 }
 
 /// Variables that programs get beside those that all may have.
 pub(crate) type ProgramEnv = Arc<[(String, Secret)]>;
+
+/// Gives what starts a command confined: its own `sandbox`, what messages call it, and its words.
+pub(crate) type ConfineCommand = Arc<
+    dyn Fn(Option<&Sandbox>, String, &[String]) -> Result<Option<LauncherWords>, Failure>
+        + Send
+        + Sync,
+>;
 
 /// Fills in the placeholders of a command.
 pub(crate) type FillPlaceholders =
@@ -63,12 +71,19 @@ impl ScenarioTools {
         guard: Guard,
         fill: FillPlaceholders,
     ) -> Self {
-        Self { parties, servers, folder, guard, fill, env: Arc::default(), specs: OnceCell::new() }
+        let (env, specs) = (Arc::default(), OnceCell::new());
+        Self { parties, servers, folder, guard, fill, env, confine: None, specs }
     }
 
     /// The same, with variables that the commands of tools get.
     pub(crate) fn with_env(mut self, env: ProgramEnv) -> Self {
         self.env = env;
+        self
+    }
+
+    /// The same, with commands confined.
+    pub(crate) fn with_sandbox(mut self, confine: ConfineCommand) -> Self {
+        self.confine = Some(confine);
         self
     }
 
@@ -120,7 +135,7 @@ impl ScenarioTools {
             tokio::time::sleep(delay.0).await;
         }
         if let Some(command) = &stub.command {
-            return self.run(&(self.fill)(command)?, call).await;
+            return self.run(&(self.fill)(command)?, stub.sandbox.as_ref(), call).await;
         }
         Ok(match &stub.error {
             Some(error) => Err(error.clone()),
@@ -132,11 +147,16 @@ impl ScenarioTools {
     async fn run(
         &self,
         command: &CommandWords,
+        sandbox: Option<&Sandbox>,
         call: &ToolCall,
     ) -> Result<Result<Value, String>, Failure> {
         let argv = command.argv();
+        let name = format!("the tool `{}`", call.name);
+        let launcher = self.confine.as_ref().map(|confine| confine(sandbox, name, &argv));
+        let launcher = launcher.transpose()?.flatten();
         let program = Program {
             argv: &argv,
+            launcher: launcher.as_ref(),
             folder: Some(&self.folder),
             env: &self.env,
             guard: &self.guard,

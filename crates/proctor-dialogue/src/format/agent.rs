@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::program::CommandWords;
+use super::sandbox::Sandbox;
 use super::schema::{
     NOT_BLANK, POINTER, above_zero, also, at_most_one, demand, exclude, given, not_blank,
     or_nothing, pointer, pointers, require, with,
@@ -59,6 +60,8 @@ pub struct AgentFields {
     pub process_per_conversation: bool,
     /// Variables added to the program's environment.
     pub env: BTreeMap<String, String>,
+    /// How the program is confined.
+    pub sandbox: Option<Sandbox>,
     /// When a started server is ready.
     pub ready: Option<Readiness>,
     /// An endpoint in the shape of chat completions.
@@ -275,6 +278,9 @@ fn agent_rules(schema: &mut Schema) {
     demand(schema, given("processes"), vec![given("command")]);
     demand(schema, each(), vec![given("command")]);
     demand(schema, with("env", json!({"minProperties": 1})), vec![given("command")]);
+    demand(schema, given("sandbox"), vec![given("command")]);
+    let cut_off = with("sandbox", with("network", json!({"const": "none"})));
+    exclude(schema, cut_off, json!({"anyOf": served()}));
     demand(schema, given("ready"), vec![given("command")]);
     demand(schema, given("ready"), served());
     demand(schema, given("made_calls"), served());
@@ -347,10 +353,14 @@ impl AgentFields {
                 Some("`process_per_conversation` is for a `command`")
             }
             () if !self.env.is_empty() && !is_started => Some("`env` is for a `command`"),
+            () if self.sandbox.is_some() && !is_started => Some("`sandbox` is for a `command`"),
             () if self.ready.is_some() && !(is_started && is_served) => {
                 Some("`ready` is for a `command` that is spoken to by `chat` or `http`")
             }
-            () => None,
+            () => self.sandbox.as_ref().and_then(|sandbox| {
+                let server_problem = is_served.then(|| sandbox.server_problem()).flatten();
+                server_problem.or_else(|| sandbox.problem())
+            }),
         }
     }
 

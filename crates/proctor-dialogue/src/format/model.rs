@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::program::CommandWords;
+use super::sandbox::Sandbox;
 use super::schema::{
     NOT_BLANK, above_zero, demand, exactly_one, given, not_blank, or_nothing, pointer, with,
 };
@@ -53,6 +54,8 @@ pub struct ModelFields {
     pub command: Option<CommandWords>,
     /// For a command: variables added to its environment; `${env:NAME}` takes a variable of the environment.
     pub env: BTreeMap<String, String>,
+    /// How the command is confined.
+    pub sandbox: Option<Sandbox>,
     /// What a simulated user says, one after the other, or by rule.
     #[schemars(length(min = 1))]
     pub script: Option<Vec<ScriptRule>>,
@@ -112,6 +115,7 @@ fn model_rules(schema: &mut Schema) {
     exactly_one(schema, &["anthropic", "openai", "command", "script", "verdicts"]);
     demand(schema, with("env", json!({"minProperties": 1})), vec![given("command")]);
     demand(schema, given("answer"), vec![given("command")]);
+    demand(schema, given("sandbox"), vec![given("command")]);
     demand(schema, with("json_input", json!({"const": true})), vec![given("command")]);
 }
 
@@ -163,10 +167,12 @@ impl ModelFields {
             {
                 Some("`answer` is not a JSON pointer; it begins with `/`")
             }
+            () if self.sandbox.is_some() && !is_command => Some("`sandbox` is for a `command`"),
             () => self
-                .script
-                .as_deref()
-                .and_then(script::rules_problem)
+                .sandbox
+                .as_ref()
+                .and_then(Sandbox::problem)
+                .or_else(|| self.script.as_deref().and_then(script::rules_problem))
                 .or_else(|| self.verdicts.as_deref().and_then(script::verdicts_problem)),
         }
     }

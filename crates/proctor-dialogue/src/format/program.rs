@@ -8,6 +8,7 @@ use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor};
 use serde::{Deserialize as DeserializeDerive, Serialize};
 use serde_json::json;
 
+use super::sandbox::Sandbox;
 use super::schema::{NOT_BLANK, above_zero, exactly_one, exclude, given, not_blank, with};
 use super::values::TimeSpan;
 
@@ -92,6 +93,8 @@ pub struct ServerSpec {
     pub command: Option<CommandWords>,
     /// Variables added to its environment.
     pub env: BTreeMap<String, String>,
+    /// How the program is confined.
+    pub sandbox: Option<Sandbox>,
     /// Its address, where it runs by itself and speaks streamable HTTP.
     #[schemars(transform = not_blank)]
     pub url: Option<String>,
@@ -110,6 +113,7 @@ fn server_rules(schema: &mut Schema) {
     let some = |key| with(key, json!({"minProperties": 1}));
     exclude(schema, given("command"), some("headers"));
     exclude(schema, given("url"), some("env"));
+    exclude(schema, given("url"), given("sandbox"));
 }
 
 impl ServerSpec {
@@ -121,13 +125,14 @@ impl ServerSpec {
             (Some(_), None) if !self.headers.is_empty() => Some("`headers` are for a `url`"),
             (None, Some(_)) if !self.env.is_empty() => Some("`env` is for a `command`"),
             (None, Some(url)) if url.trim().is_empty() => Some("`url` is empty"),
+            (None, Some(_)) if self.sandbox.is_some() => Some("`sandbox` is for a `command`"),
             _ if self.timeout.is_some_and(TimeSpan::is_zero) => {
                 Some("`timeout` is 0: no call would ever be answered in time")
             }
             _ if self.only.as_ref().is_some_and(Vec::is_empty) => Some(
                 "`only` is an empty list: no tool of the server would be offered; leave out `only` or the server",
             ),
-            _ => None,
+            _ => self.sandbox.as_ref().and_then(Sandbox::problem),
         }
     }
 }

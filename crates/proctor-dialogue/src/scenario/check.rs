@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use crate::engine::DEFAULT_MAX_TURNS;
 use crate::format::{
     AgentSpec, Assertion, Criterion, EmptyAssertion, ExampleSpec, Group, ModelSpec, Ordered,
-    ScenarioSet, Simulate, Step, StopWhen, TimeSpan, Topic, Trigger,
+    Sandbox, ScenarioSet, Simulate, Step, StopWhen, TimeSpan, Topic, Trigger,
 };
 use proctor_yaml::{At, Finding, Findings, Place};
 
@@ -78,6 +78,11 @@ fn check_tools(group: &Group, findings: &mut Findings) {
             if stub.parameters.as_ref().is_some_and(|schema| !schema.is_object()) {
                 wrong("`parameters` is not a mapping; it is the JSON Schema of the arguments");
             }
+            if stub.sandbox.is_some() && stub.command.is_none() {
+                wrong("`sandbox` is for a `command`");
+            } else if let Some(problem) = stub.sandbox.as_ref().and_then(Sandbox::problem) {
+                wrong(problem);
+            }
         }
     }
 }
@@ -127,6 +132,11 @@ fn check_participants(group: &Group, findings: &mut Findings) {
     {
         let finding = Finding::new(server.place, "`tools: none`, but there is a tool server");
         findings.push(finding.hint("leave out `tools` or `mcp`"));
+    }
+    if let Some(sandbox) = &group.sandbox
+        && let Some(problem) = sandbox.problem()
+    {
+        findings.push(Finding::new(sandbox.place, problem));
     }
     for server in group.mcp.values() {
         if let Some(problem) = server.problem() {

@@ -204,6 +204,7 @@ impl InheritedSettings {
             settings.tools.none = false;
         }
         settings.mcp.extend(group.mcp.clone());
+        settings.sandbox = group.sandbox.clone().or_else(|| outer.sandbox.clone());
         settings.simulator = group.simulator.inside(&outer.simulator);
         for (name, criterion) in &group.criteria.0 {
             settings.criteria.put(name.clone(), criterion.clone());
@@ -219,6 +220,7 @@ impl InheritedSettings {
             tools: settings.tools.stubs.clone(),
             no_tools: settings.tools.none,
             mcp: settings.mcp.clone(),
+            sandbox: settings.sandbox.clone().map(|sandbox| sandbox.value),
         };
         Self {
             path,

@@ -56,6 +56,7 @@ impl OpenEnded {
             tools: group.tools.stubs,
             no_tools: group.tools.none,
             mcp: group.mcp,
+            sandbox: group.sandbox.map(|sandbox| sandbox.value),
         };
         Self {
             parties: Arc::new(parties),

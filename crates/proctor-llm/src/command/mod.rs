@@ -21,7 +21,7 @@ use crate::model::{Billing, Identity, Model, ModelFuture};
 use crate::price::Cost;
 use crate::request::Request;
 
-pub use self::program::{Program, ProgramOutput};
+pub use self::program::{LauncherWords, Program, ProgramOutput};
 
 /// Files up to this many bytes are looked into for the fingerprint of a command.
 const MAX_HASHED_FILE_BYTES: u64 = 1 << 20;
@@ -52,6 +52,8 @@ pub enum CommandOutput {
 pub struct CommandConfig {
     /// The program and its arguments; no shell is involved.
     pub argv: Vec<String>,
+    /// What starts the program in its place; it has no part in the fingerprint.
+    pub launcher: Option<LauncherWords>,
     /// The folder it runs in.
     pub folder: Option<PathBuf>,
     /// Variables added to its environment.
@@ -77,6 +79,7 @@ impl CommandConfig {
         Self {
             model: argv.first().cloned().unwrap_or_default(),
             argv,
+            launcher: None,
             folder: None,
             env: Vec::new(),
             guard,
@@ -137,6 +140,7 @@ impl CommandModel {
         let began = Instant::now();
         let program = Program {
             argv: &self.config.argv,
+            launcher: self.config.launcher.as_ref(),
             folder: self.config.folder.as_deref(),
             env: &self.config.env,
             guard: &self.config.guard,

@@ -17,6 +17,8 @@ use crate::error::{ErrorKind, ModelError};
 pub struct Program<'a> {
     /// The program and its arguments; no shell is involved.
     pub argv: &'a [String],
+    /// What starts the program in its place.
+    pub launcher: Option<&'a LauncherWords>,
     /// The folder it runs in.
     pub folder: Option<&'a Path>,
     /// Variables added to those that every program under test may have.
@@ -27,6 +29,29 @@ pub struct Program<'a> {
     pub timeout: Duration,
     /// The most it may write, in bytes.
     pub max_bytes: usize,
+}
+
+/// A command line that is put before another one and runs it, such as a sandbox.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LauncherWords {
+    /// The launcher and its arguments.
+    pub words: Vec<String>,
+    /// How a line of standard error begins that is the launcher's own. Its exit code is 126 or 127 then.
+    pub error_prefix: &'static str,
+}
+
+impl LauncherWords {
+    /// The whole command line.
+    pub fn before(&self, argv: &[String]) -> Vec<String> {
+        [&self.words[..], argv].concat()
+    }
+
+    /// Why the launcher did not run the program, if it did not.
+    fn error<'a>(&self, output: &'a ProgramOutput) -> Option<&'a str> {
+        let is_launcher = matches!(output.status.code(), Some(126 | 127));
+        let last = output.stderr.lines().last()?;
+        last.strip_prefix(self.error_prefix).filter(|_| is_launcher)
+    }
 }
 
 /// What a program did.
@@ -74,13 +99,19 @@ impl Program<'_> {
         })?;
         let CapturedOutput { status, stdout, stderr } =
             ended.map_err(|problem| self.capture_error(&problem))?;
-        Ok(ProgramOutput { status, stdout, stderr })
+        let output = ProgramOutput { status, stdout, stderr };
+        if let Some(reason) = self.launcher.and_then(|launcher| launcher.error(&output)) {
+            return Err(self.error(ErrorKind::Config, &format!("was not run: {reason}")));
+        }
+        Ok(output)
     }
 
     fn spec(&self) -> ProcessSpec {
         let variables = self.env.iter().map(|(name, value)| (name, value.reveal()));
         let environment = ChildEnvironment::allowed().set_all(variables);
-        let spec = ProcessSpec::new(self.argv, environment, self.guard.clone());
+        let launched = self.launcher.map(|launcher| launcher.before(self.argv));
+        let argv = launched.as_deref().unwrap_or(self.argv);
+        let spec = ProcessSpec::new(argv, environment, self.guard.clone());
         match self.folder {
             Some(folder) => spec.cwd(folder),
             None => spec,

@@ -17,8 +17,16 @@ pub(super) enum LaunchError {
     #[error("cannot {step}: {source}")]
     Step { step: String, source: io::Error },
     /// Everything was applied, but the program cannot be run.
-    #[error("cannot run {program}: {source}")]
+    #[error("cannot run {program}: {source}{}", hint(source))]
     Program { program: String, source: io::Error },
+}
+
+/// What to do about a program, or the interpreter of a script, that is not found inside.
+fn hint(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::NotFound => "; it is not visible in the sandbox: add its folder to `read`",
+        _ => "",
+    }
 }
 
 /// Names what was being done when a system call failed.

@@ -51,6 +51,7 @@ mod run_unchecked;
 mod run_words;
 mod runs;
 mod runs_stop;
+mod sandboxed_agents;
 mod screens;
 mod serve;
 mod suite_capabilities;

@@ -65,6 +65,9 @@ enum McpSession {
 enum ServerError {
     #[error("does not run: {0}")]
     NotStarted(#[from] StartError),
+    /// Its sandbox could not be made, or does not show the program.
+    #[error("was not run in its sandbox: {reason}")]
+    NotConfined { reason: String },
     /// The rest of its output cannot be read, so it counts as ended.
     #[error("wrote a line of more than {limit} bytes")]
     LineTooLong { limit: usize },
@@ -128,7 +131,11 @@ impl McpServer {
     }
 
     fn failed(&self, error: &ServerError) -> Failure {
-        Failure::party("ToolServer", format!("the tool server `{}` {error}", self.name))
+        let message = format!("the tool server `{}` {error}", self.name);
+        match error {
+            ServerError::NotConfined { .. } => Failure::harness(message),
+            _ => Failure::party("ToolServer", message),
+        }
     }
 
     async fn list(&self) -> Result<Arc<[ToolSpec]>, Failure> {

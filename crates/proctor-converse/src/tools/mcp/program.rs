@@ -15,6 +15,9 @@ use proctor_process::{
 use serde_json::Value;
 use tokio::sync::oneshot;
 
+use crate::sandbox::launcher_error;
+use proctor_llm::LauncherWords;
+
 use super::{Answer, END_TIMEOUT, ServerError, read_reply, reply_to_server_request, request};
 
 /// How many lines of its standard error are quoted.
@@ -28,6 +31,8 @@ const MAX_LINE: usize = 64 << 20;
 #[derive(Debug, Clone)]
 pub(crate) struct McpProgramSpec {
     pub(crate) argv: Vec<String>,
+    /// What starts the program confined.
+    pub(crate) launcher: Option<LauncherWords>,
     /// Variables added to its environment.
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) folder: PathBuf,
@@ -42,6 +47,7 @@ pub(super) struct McpProgram {
     stdin: Arc<Input>,
     last_id: AtomicU64,
     shared: Arc<Shared>,
+    is_confined: bool,
 }
 
 #[derive(Default)]
@@ -58,6 +64,15 @@ struct State {
 }
 
 impl Shared {
+    /// Registers a request; `false` if the server has ended.
+    fn expect_reply(&self, id: u64, sender: oneshot::Sender<Answer>) -> bool {
+        let mut state = self.state();
+        if !state.closed {
+            state.waiting.insert(id, sender);
+        }
+        !state.closed
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -67,7 +82,9 @@ impl McpProgram {
     /// Starts it; it has not been spoken to yet.
     pub(super) async fn start(program: &McpProgramSpec) -> Result<Self, ServerError> {
         let environment = ChildEnvironment::allowed().set_all(&program.env);
-        let spec = ProcessSpec::new(&program.argv, environment, program.guard.clone())
+        let launched = program.launcher.as_ref().map(|launcher| launcher.before(&program.argv));
+        let argv = launched.as_ref().unwrap_or(&program.argv);
+        let spec = ProcessSpec::new(argv, environment, program.guard.clone())
             .cwd(&program.folder)
             .rpc(RpcMode::RawStdin)
             .output(OutputConfig { max_line: MAX_LINE, ..OutputConfig::default() });
@@ -78,7 +95,8 @@ impl McpProgram {
         let shared = Arc::new(Shared::default());
         let stdin = Arc::new(tokio::sync::Mutex::new(process.take_stdin()));
         tokio::spawn(read_replies(replies, Arc::downgrade(&stdin), Arc::clone(&shared)));
-        Ok(Self { process, stdin, last_id: AtomicU64::new(0), shared })
+        let is_confined = program.launcher.is_some();
+        Ok(Self { process, stdin, last_id: AtomicU64::new(0), shared, is_confined })
     }
 
     pub(super) fn has_ended(&self) -> bool {
@@ -94,18 +112,13 @@ impl McpProgram {
     ) -> Result<Answer, ServerError> {
         let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
         let (sender, reply) = oneshot::channel();
-        {
-            let mut state = self.shared.state();
-            if state.closed {
-                drop(state);
-                return Err(self.ended());
-            }
-            state.waiting.insert(id, sender);
+        if !self.shared.expect_reply(id, sender) {
+            return Err(self.ended().await);
         }
         self.send(&request(id, method, params)).await;
         match tokio::time::timeout(within, reply).await {
             Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(_)) => Err(self.ended()),
+            Ok(Err(_)) => Err(self.ended().await),
             Err(_) => {
                 self.shared.state().waiting.remove(&id);
                 Err(ServerError::TooSlow { method: method.to_owned(), within })
@@ -125,7 +138,13 @@ impl McpProgram {
         }
     }
 
-    fn ended(&self) -> ServerError {
+    async fn ended(&self) -> ServerError {
+        if self.is_confined
+            && let Ok(report) = self.process.wait_timeout(END_TIMEOUT).await
+            && let Some(reason) = launcher_error(&self.process, report.status.code())
+        {
+            return ServerError::NotConfined { reason };
+        }
         if self.shared.state().line_too_long {
             return ServerError::LineTooLong { limit: MAX_LINE };
         }

@@ -1,17 +1,19 @@
 //! `proctor doctor`: what is installed, what each kind of suite needs, what is wrong.
 
 mod probe;
+mod sandbox;
 
 use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
 use proctor_report::{Paint, Style};
+use proctor_sandbox::Launcher;
 use serde::Serialize;
 
 use self::probe::{Found, at_least};
 use crate::cli::{Cli, Format};
-use crate::commands::suites;
+use crate::commands::{own_program, suites};
 use crate::config::{self, Config, Setting};
 use crate::error::CommandError;
 use crate::terminal::Terminal;
@@ -94,6 +96,7 @@ fn diagnose(root: &Path) -> Diagnosis {
             conversations(),
             workspaces(root, &config),
             machine(root),
+            sandbox::section(launcher().as_ref()),
         ],
     };
     let wrong =
@@ -104,6 +107,11 @@ fn diagnose(root: &Path) -> Diagnosis {
         healthy: !sections.iter().any(wrong),
         sections,
     }
+}
+
+/// The launcher of sandboxes: a hidden command of this program.
+fn launcher() -> Option<Launcher> {
+    own_program().ok().map(|own| Launcher::new(own, ["__sandbox"]))
 }
 
 fn check(name: &str, verdict: CheckResult, finding: impl Into<String>) -> Check {
