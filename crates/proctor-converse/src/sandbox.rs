@@ -170,7 +170,7 @@ fn confinement(
     }
     let network = match (fields.network, program.used) {
         (Some(SandboxNetwork::Host), _) | (None, ProgramUse::Server) => Network::Host,
-        (Some(SandboxNetwork::None), _) | (None, _) => Network::None,
+        (Some(SandboxNetwork::None) | None, _) => Network::None,
     };
     let text = |error: proctor_sandbox::PathError| error.to_string();
     let mut confinement = Confinement::new()
