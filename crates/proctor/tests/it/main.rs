@@ -47,6 +47,7 @@ mod run_words;
 mod runs;
 mod runs_stop;
 mod screens;
+mod secrets;
 mod serve;
 mod suite_capabilities;
 mod surfaces;
