@@ -25,7 +25,7 @@ mod words;
 
 pub use bus::{
     BoxedError, Bus, BusConfig, BusReport, BusWarning, DEFAULT_QUEUE, Filter, ObserverReport,
-    Recorder, Subscription, TimedOut,
+    Recorder, Subscription, TextFilter, TimedOut,
 };
 pub use catalogue::*;
 pub use event::{Event, FORMAT_VERSION, Published, ReadError, UnknownEvent};

@@ -8,6 +8,7 @@ mod config;
 mod env_vars;
 mod error;
 mod project;
+mod secrets;
 mod suggestions;
 mod terminal;
 mod values;

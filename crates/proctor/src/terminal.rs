@@ -9,6 +9,7 @@ use proctor_text::printable;
 use crate::cli::ColorChoice;
 use crate::env_vars;
 use crate::error::CommandError;
+use crate::secrets;
 
 /// One of our two outputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,8 +65,13 @@ impl Terminal {
         Style { color }
     }
 
-    /// Writes text as it is.
+    /// Writes text without secrets.
     pub(crate) fn print(&mut self, text: &str) -> Result<(), CommandError> {
+        self.print_unfiltered(&secrets::without(text))
+    }
+
+    /// Writes text as it is: for what prints a secret on purpose, such as the address of a server with its token.
+    pub(crate) fn print_unfiltered(&mut self, text: &str) -> Result<(), CommandError> {
         let mut out = io::stdout().lock();
         let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
         if let Err(error) = &written
@@ -97,11 +103,12 @@ impl Terminal {
     /// Tells something on standard error.
     #[expect(clippy::unused_self, reason = "printing goes through the terminal, whatever it needs")]
     pub(crate) fn note(&mut self, text: &str) {
-        let _ = writeln!(io::stderr(), "{text}");
+        let _ = writeln!(io::stderr(), "{}", secrets::without(text));
     }
 
     pub(crate) fn warn(&mut self, text: &str) {
         let style = self.style_for(io::stderr().is_terminal());
+        let text = secrets::without(text);
         // Standard error may be closed; ignore.
         let _ = writeln!(io::stderr(), "{} {text}", style.paint(Paint::Warn, "warning:"));
     }
@@ -110,7 +117,7 @@ impl Terminal {
     pub(crate) fn load_notices(&self) -> LoadNotices {
         let style = self.style_for(io::stderr().is_terminal());
         LoadNotices::new(move |text| {
-            let text = printable(text);
+            let text = secrets::without(&printable(text)).into_owned();
             let _ = writeln!(io::stderr(), "{} {text}", style.paint(Paint::Warn, "warning:"));
         })
     }
@@ -118,7 +125,8 @@ impl Terminal {
     /// Prints an error on standard error: in words, or as one line of JSON where the command prints for programs.
     pub(crate) fn report(&mut self, error: &CommandError) {
         if self.json_errors {
-            let _ = writeln!(io::stderr(), "{}", error.to_json());
+            let json = error.to_json().to_string();
+            let _ = writeln!(io::stderr(), "{}", secrets::without(&json));
             return;
         }
         let style = self.style_for(io::stderr().is_terminal());
@@ -126,6 +134,6 @@ impl Terminal {
         for hint in error.hints() {
             text += &format!("{} {hint}\n", style.paint(Paint::Bold, " hint:"));
         }
-        let _ = io::stderr().write_all(text.as_bytes());
+        let _ = io::stderr().write_all(secrets::without(&text).as_bytes());
     }
 }

@@ -53,6 +53,11 @@ fn setup_error(error: proctor_llm::ModelError) -> PartySetupError {
 }
 
 impl SharedResources {
+    /// Resources whose texts pass this filter; it learns what `${env:…}` names.
+    pub fn with_redactor(redactor: Redactor) -> Self {
+        Self(Arc::new(Inner { redactor, ..Inner::default() }))
+    }
+
     pub(super) fn redactor(&self) -> &Redactor {
         &self.0.redactor
     }

@@ -34,6 +34,8 @@ pub struct SingleModelSetup {
     pub budget_usd: Option<f64>,
     /// Records the model's answers, or takes them from a cassette instead of asking.
     pub cassette: Cassette,
+    /// Filters what is recorded.
+    pub redactor: Redactor,
     /// Seeds the pauses between tries.
     pub seed: u64,
 }
@@ -58,15 +60,20 @@ impl SingleModel {
         let max_tokens = fields.max_tokens.map_or(MAX_TOKENS, NonZeroU32::get);
         let temperature = fields.temperature;
         let model = match &setup.cassette {
-            Cassette::Replay(path, mode) => replay(name, path, *mode)?,
+            Cassette::Replay(path, mode) => replay(name, path, *mode, setup.redactor.clone())?,
             Cassette::Off | Cassette::Record(_) => make(name, fields, setup)?,
         };
         Ok(Self { model, max_tokens, temperature })
     }
 }
 
-fn replay(name: &str, path: &Path, mode: ReplayMode) -> Result<Arc<dyn Model>, Failure> {
-    let player = Player::load(path, mode, Redactor::default())?;
+fn replay(
+    name: &str,
+    path: &Path,
+    mode: ReplayMode,
+    redactor: Redactor,
+) -> Result<Arc<dyn Model>, Failure> {
+    let player = Player::load(path, mode, redactor)?;
     Ok(Arc::new(ReplayedModel::new(Arc::new(player), name.to_owned())))
 }
 
@@ -75,7 +82,7 @@ fn make(
     fields: &ModelFields,
     setup: SingleModelSetup,
 ) -> Result<Arc<dyn Model>, Failure> {
-    let redactor = Redactor::default();
+    let redactor = setup.redactor;
     let placeholders = PlaceholderValues {
         here: setup.root.clone(),
         root: setup.root,

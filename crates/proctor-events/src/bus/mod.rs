@@ -26,6 +26,7 @@ use crate::Timestamp;
 use crate::catalogue::{EventType, Observer};
 use crate::event::{Event, FORMAT_VERSION, Published};
 use crate::ids::RunId;
+use crate::texts::Texts as _;
 
 /// An error of foreign code.
 pub type BoxedError = Box<dyn std::error::Error + Send + Sync>;
@@ -103,6 +104,9 @@ pub struct BusConfig {
     pub on_warning: Box<dyn Fn(BusWarning) + Send + Sync>,
 }
 
+/// Changes a free text of an event before anybody gets it; nothing where it stays.
+pub type TextFilter = Box<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
 /// The bus. Clones are handles to the same one.
 #[derive(Clone)]
 pub struct Bus {
@@ -113,6 +117,7 @@ struct Shared {
     run_id: RunId,
     clock: Box<dyn Fn() -> Timestamp + Send + Sync>,
     on_warning: Box<dyn Fn(BusWarning) + Send + Sync>,
+    filter: Option<TextFilter>,
     state: Mutex<State>,
     recorders: Mutex<Recorders>,
 }
@@ -175,11 +180,22 @@ pub struct BusReport {
 impl Bus {
     /// A bus with no subscribers.
     pub fn new(config: BusConfig) -> Self {
+        Self::with_optional_filter(config, None)
+    }
+
+    /// A bus that changes the texts of every event before recorders and subscribers get it: the place for a filter of secrets. Names
+    /// of fields, numbers and words of the format stay, so every event can be read afterwards.
+    pub fn with_text_filter(config: BusConfig, filter: TextFilter) -> Self {
+        Self::with_optional_filter(config, Some(filter))
+    }
+
+    fn with_optional_filter(config: BusConfig, filter: Option<TextFilter>) -> Self {
         let BusConfig { run_id, clock, on_warning } = config;
         let shared = Shared {
             run_id,
             clock,
             on_warning,
+            filter,
             state: Mutex::default(),
             recorders: Mutex::default(),
         };
@@ -258,6 +274,10 @@ impl Bus {
             event.v = Some(FORMAT_VERSION);
             event.run_id = Some(self.shared.run_id.clone());
             event.time.get_or_insert_with(|| (self.shared.clock)());
+            if let Some(filter) = &self.shared.filter {
+                event.body.change_texts(&mut |text| filter(text));
+                event.extra.change_texts(&mut |text| filter(text));
+            }
             last = Some(self.enqueue(event)?);
         }
         let (seq, must_record) = last?;

@@ -12,6 +12,7 @@ use proctor_runner::{DialogueSuite, ExampleFilter, ScenarioFile, Suite};
 use crate::commands::run::conversations::{ConversationArguments, ReplayBy};
 use crate::config::Config;
 use crate::error::CommandError;
+use crate::secrets;
 
 /// Default number of conversations at once.
 const CONCURRENCY: u32 = 64;
@@ -67,7 +68,7 @@ pub(super) fn settings(
         cache: None,
         budget_usd: config.conversations.how.budget_usd,
         seed: seed.unwrap_or_else(hard_to_guess),
-        shared: SharedResources::default(),
+        shared: SharedResources::with_redactor(secrets::redactor().clone()),
     })
 }
 
@@ -85,7 +86,7 @@ pub(super) fn apply(
     root: &Path,
 ) -> Result<(), CommandError> {
     // One budget, one cache and one cassette for all of them.
-    let shared = SharedResources::default();
+    let shared = SharedResources::with_redactor(secrets::redactor().clone());
     for suite in suites {
         if let Some(concurrency) = suite.concurrency() {
             *concurrency = conversation.concurrency.unwrap_or(*concurrency);

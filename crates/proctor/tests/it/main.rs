@@ -53,6 +53,7 @@ mod runs;
 mod runs_stop;
 mod sandboxed_agents;
 mod screens;
+mod secrets;
 mod serve;
 mod suite_capabilities;
 mod surfaces;

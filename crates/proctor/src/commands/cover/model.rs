@@ -16,6 +16,7 @@ use crate::commands::cover::arguments::CoverArguments;
 use crate::commands::{own_guard, own_program, scenarios};
 use crate::config::Config;
 use crate::error::CommandError;
+use crate::secrets;
 
 /// The model behind `--model`.
 pub(super) struct ModelFiller {
@@ -64,6 +65,7 @@ impl ModelFiller {
                 (None, Some(path)) => Cassette::Replay(path.clone(), ReplayMode::Sequence),
                 (None, None) => Cassette::Off,
             },
+            redactor: secrets::redactor().clone(),
             seed: u64::from(std::process::id()),
         };
         let model = SingleModel::open(name, fields, setup).map_err(|failure| {

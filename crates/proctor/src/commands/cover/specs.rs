@@ -17,6 +17,7 @@ use proctor_verdict::StopCause;
 
 use super::events::Counts;
 use crate::commands::suites;
+use crate::secrets;
 
 /// How long one example may take.
 const EXAMPLE: u64 = 30_000;
@@ -56,11 +57,12 @@ impl EmbeddedSpecRunner {
             deterministic: None,
         };
         let gathered = Arc::new(Mutex::new(SpecRun::default()));
-        let inner = Bus::new(BusConfig {
+        let config = BusConfig {
             run_id: RunId::new(self.bus.run_id().as_str()),
             clock: Box::new(Timestamp::now),
             on_warning: Box::new(|_| {}),
-        });
+        };
+        let inner = Bus::with_text_filter(config, secrets::text_filter());
         inner.add_recorder(Forward {
             to: shown.then(|| self.bus.clone()),
             counts: Arc::clone(&self.counts),

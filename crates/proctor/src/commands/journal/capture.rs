@@ -18,6 +18,7 @@ use super::values::expectation;
 use super::{git, observed_command};
 use crate::cli::Format;
 use crate::error::CommandError;
+use crate::secrets;
 use crate::terminal::Terminal;
 use crate::values;
 
@@ -83,12 +84,16 @@ pub(super) fn run(
         terminal.warn(&problem.to_string());
     }
     let mut run = CommandResult {
-        argv: arguments.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        argv: arguments
+            .command
+            .iter()
+            .map(|word| without_secrets(&word.to_string_lossy()))
+            .collect(),
         exit: ended.exit,
         signal: ended.signal,
         timed_out: ended.timed_out,
         duration_ms: Some(ended.duration_ms),
-        output: ended.output,
+        output: without_secrets(&ended.output),
         output_is_cut: ended.output_is_cut,
         reports: contents,
         recorded: None,
@@ -102,6 +107,11 @@ pub(super) fn run(
         concluded => concluded?,
     }
     Ok(ExitCode::from(code))
+}
+
+/// What the journal keeps of a text.
+fn without_secrets(text: &str) -> String {
+    secrets::without(text).into_owned()
 }
 
 /// Refuses before anything runs what would be refused afterwards.

@@ -17,6 +17,7 @@ use super::context::{JournalContext, now};
 use super::recorded_runs::{recent_result, usable_folder};
 use crate::cli::Cli;
 use crate::commands::journal::JournalArguments;
+use crate::secrets;
 use crate::terminal::Terminal;
 
 #[derive(Debug, Args)]
@@ -82,6 +83,8 @@ fn answer(
 ) {
     let mut input = Vec::new();
     let read = std::io::stdin().lock().take(INPUT_LIMIT).read_to_end(&mut input);
+    // What the host reports is kept: commands and their output.
+    let input = secrets::redactor().redact_json_line(&input);
     let parsed = read_input(&input);
     // The host may have started us anywhere; it says where its agent works.
     let place = usable_folder(parsed.as_ref().ok().and_then(folder_of));

@@ -17,6 +17,7 @@ use proctor_record::{
 use proctor_stream::{Feed, WebSocketObserver};
 
 use crate::error::CommandError;
+use crate::secrets;
 use crate::terminal::Terminal;
 
 /// How long observers may take to send their queued events.
@@ -71,6 +72,7 @@ impl Recording {
         };
         let fresh = || uuid::Uuid::now_v7().to_string();
         let run_id = RunId::new(run_id.map_or_else(fresh, ToOwned::to_owned));
+        let argv = argv.iter().map(|word| secrets::without(word).into_owned()).collect();
         let mut info = RunInfo::new(run_id.clone(), now(), argv);
         info.config_fingerprint = fingerprint;
         info.versions.insert("proctor".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
@@ -148,14 +150,15 @@ impl Recording {
 }
 
 fn bus(run_id: RunId, warnings: Arc<Mutex<Vec<String>>>) -> Bus {
-    Bus::new(BusConfig {
+    let config = BusConfig {
         run_id,
         clock: Box::new(now),
         on_warning: Box::new(move |warning| {
             let mut all = warnings.lock().unwrap_or_else(PoisonError::into_inner);
             all.push(warning.to_string());
         }),
-    })
+    };
+    Bus::with_text_filter(config, secrets::text_filter())
 }
 
 fn attach(

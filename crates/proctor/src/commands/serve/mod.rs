@@ -122,9 +122,9 @@ fn print_address(
     if arguments.format == Format::Json {
         let listening = Listening { address: server.address().to_string(), url, token };
         let text = serde_json::to_string(&listening).map_err(std::io::Error::from)?;
-        return terminal.line(&text);
+        return terminal.print_unfiltered(&format!("{text}\n"));
     }
-    terminal.line(&format!("Proctor is at {url}"))
+    terminal.print_unfiltered(&format!("Proctor is at {url}\n"))
 }
 
 /// The token to demand: chosen by the user, else random. Beyond this machine only a chosen one will do.
