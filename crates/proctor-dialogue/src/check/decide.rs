@@ -58,25 +58,9 @@ pub(crate) fn decide(
             let before = transcript.up_to(scope);
             decide_tool_call(tool, &Scope::Conversation.turns(&before), transcript)
         }
-        Assertion::ToolOrder(tools) => {
-            let calls = calls(&turns);
-            let mut names = calls.iter().map(|call| &call.call.name);
-            let holds = tools.iter().all(|tool| names.any(|name| name == tool));
-            if !holds {
-                tools
-                    .iter()
-                    .try_for_each(|tool| require_known_absence(tool, &turns, transcript))?;
-            }
-            decision(holds, called_tools(&calls))
-        }
+        Assertion::ToolOrder(tools) => decide_tool_order(tools, &turns, transcript),
         Assertion::Topic(topic) => {
-            let now = match scope {
-                Scope::Turn(number) => {
-                    transcript.turn(*number).and_then(|turn| turn.topic.as_deref())
-                }
-                Scope::Topic(topic) => Some(topic.as_str()),
-                Scope::Conversation => transcript.topic(),
-            };
+            let now = current_topic(scope, transcript);
             let actual = now.map_or("it is in no topic".into(), |now| format!("it is in {now}"));
             decision(now == Some(topic.value.as_str()), actual)
         }
@@ -123,6 +107,29 @@ pub(crate) fn decide(
         | Assertion::Intent(_)
         | Assertion::Command(_)
         | Assertion::Block(_) => Err(CheckError::DecidedElsewhere),
+    }
+}
+
+fn decide_tool_order(
+    tools: &[String],
+    turns: &[&Turn],
+    transcript: &Transcript,
+) -> Result<Decision, CheckError> {
+    let calls = calls(turns);
+    let mut names = calls.iter().map(|call| &call.call.name);
+    let holds = tools.iter().all(|tool| names.any(|name| name == tool));
+    if !holds {
+        tools.iter().try_for_each(|tool| require_known_absence(tool, turns, transcript))?;
+    }
+    Ok(Decision { holds, actual: called_tools(&calls) })
+}
+
+/// The topic that a scope is in.
+fn current_topic<'a>(scope: &'a Scope, transcript: &'a Transcript) -> Option<&'a str> {
+    match scope {
+        Scope::Turn(number) => transcript.turn(*number).and_then(|turn| turn.topic.as_deref()),
+        Scope::Topic(topic) => Some(topic.as_str()),
+        Scope::Conversation => transcript.topic(),
     }
 }
 
