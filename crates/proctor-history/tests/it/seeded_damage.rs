@@ -200,11 +200,9 @@ fn what_is_not_a_file_is_named_and_left_alone() {
     let project = filled();
     let right = answers(&mut History::open(&project.store).unwrap(), &project);
     let path = project.path("history.db");
-    for (kind, make) in [
-        ("a folder", (|path| fs::create_dir(path).unwrap()) as fn(&Path)),
-        ("a FIFO", make_fifo),
-        ("a symbolic link", |path| symlink("/dev/null", path).unwrap()),
-    ] {
+    for (kind, make) in
+        [("a folder", (|path| fs::create_dir(path).unwrap()) as fn(&Path)), ("a FIFO", make_fifo)]
+    {
         fs::remove_file(&path).unwrap();
         make(&path);
         assert_from_memory(&project, &right, &format!("it is {kind}, not a file"));
@@ -212,6 +210,13 @@ fn what_is_not_a_file_is_named_and_left_alone() {
         let _ = fs::remove_dir(&path).or_else(|_| fs::remove_file(&path));
         drop(History::open(&project.store).unwrap());
     }
+    // A link in `.proctor` may lead anywhere: all of the folder is refused.
+    fs::remove_file(&path).unwrap();
+    symlink("/dev/null", &path).unwrap();
+    let refused = History::open(&project.store).map(|_| ()).unwrap_err().to_string();
+    assert!(refused.contains("history.db"), "{refused}");
+    fs::remove_file(&path).unwrap();
+    drop(History::open(&project.store).unwrap());
     fs::remove_file(project.path("history.lock")).unwrap();
     make_fifo(&project.path("history.lock"));
     assert_from_memory(&project, &right, "it is a FIFO, not a file");

@@ -72,7 +72,7 @@ impl Recording {
         };
         let fresh = || uuid::Uuid::now_v7().to_string();
         let run_id = RunId::new(run_id.map_or_else(fresh, ToOwned::to_owned));
-        let argv = argv.iter().map(|word| secrets::without(word).into_owned()).collect();
+        let argv = argv.into_iter().map(|word| secrets::without(&word).into_owned()).collect();
         let mut info = RunInfo::new(run_id.clone(), now(), argv);
         info.config_fingerprint = fingerprint;
         info.versions.insert("proctor".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
