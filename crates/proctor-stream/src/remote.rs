@@ -244,7 +244,10 @@ mod tests {
         assert_eq!(asked("http://h:9/?run=x#/run/y", None), "ws://h:9/ws?run=x");
         for bad in ["ws://", "wss://h", "https://h?token=secret"] {
             let error = Address::parse(bad).unwrap_err().to_string();
-            assert!(error.contains("is not the address of an event stream") && !error.contains("secret"));
+            assert!(
+                error.contains("is not the address of an event stream")
+                    && !error.contains("secret")
+            );
         }
     }
 }
