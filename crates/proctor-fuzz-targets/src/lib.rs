@@ -48,7 +48,9 @@ fn scenario(data: &[u8]) {
         }
         Err(problems) => {
             assert!(!problems.is_empty(), "refused without a reason");
-            problems.iter().for_each(|problem| drop((problem.place(), problem.details())));
+            for problem in &problems {
+                drop((problem.place(), problem.details()));
+            }
         }
     });
 }
@@ -58,7 +60,9 @@ fn workspace_file(data: &[u8]) {
         Ok(_) => {}
         Err(problems) => {
             assert!(!problems.is_empty(), "refused without a reason");
-            problems.iter().for_each(|problem| drop((problem.place(), problem.details())));
+            for problem in &problems {
+                drop((problem.place(), problem.details()));
+            }
         }
     });
 }
