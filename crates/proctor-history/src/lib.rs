@@ -3,7 +3,7 @@
 //! [`History`] is an index of the recordings in `.proctor/runs`, kept in `.proctor/history.db` (SQLite). It owns nothing: every
 //! answer follows from the recordings, and [`History::rebuild`] gives the same ones. Any number of processes may
 //! use it at once. A database that is damaged is set aside and made anew, and one that cannot be used is replaced by one in memory:
-//! [`database`] has the table of states. A recording that is damaged is named and left out.
+//! `database.rs` has the table of states. A recording that is damaged is named and left out.
 //!
 //! [`search_recording`] and [`search_runs`] look for words in transcripts; they read the recordings themselves.
 //!
