@@ -20,7 +20,7 @@
 //!     ..Draft::new(Domain::Debugging, Strategy::CheckAssumptions)
 //! };
 //! let entry = journal.create(draft, &now())?.value;
-//! let like_it = journal.recall(&entry, 3, &now())?.value;
+//! let similar = journal.take_unshown_similar(&entry, 3, &now())?.value;
 //! journal.resolve(Resolution::new(OutcomeStatus::Confirmed, "ten of ten"), &now())?;
 //! # Ok::<(), proctor_journal::JournalError>(())
 //! ```
