@@ -45,12 +45,13 @@ fn a_pass_after_a_failure_is_flaky() {
         let crashed = attempts(&recorded, "crashes once");
         assert_eq!(crashed[0].1, "crashed");
         assert_eq!(crashed[1], (2, "passed".to_owned(), true, true));
-        // Each attempt has its own output.
-        let printed: Vec<(u64, u64)> = recorded
+        // Each attempt has its own output. The attempts may run in different workers, whose output has no common order.
+        let mut printed: Vec<(u64, u64)> = recorded
             .of("WorkerLog")
             .filter(|event| event["line"] == "attempt")
             .map(|event| (event["repeat"].as_u64().unwrap(), event["attempt"].as_u64().unwrap()))
             .collect();
+        printed.sort_unstable();
         assert_eq!(printed, [(1, 1), (1, 2)]);
         env.assert_complete();
     }
