@@ -58,7 +58,7 @@ pub fn check_state_folder(path: &Path) -> Result<(), OwnFolderError> {
     check_own_folder(path)?;
     let entries = match fs::read_dir(path) {
         Ok(entries) => entries,
-        // A file in its place is reported by whoever wants to use it as a folder.
+        // A file in its place is reported where it is used as a folder.
         Err(error)
             if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
         {

@@ -37,7 +37,7 @@ pub fn open_lock_file(path: &Path) -> io::Result<File> {
     create(path, OpenOptions::new().read(true).write(true).truncate(false))
 }
 
-/// Whatever is no regular file is refused without waiting: opening a FIFO for writing waits for a reader.
+/// Anything but a regular file is refused without waiting: opening a FIFO for writing waits for a reader.
 fn create(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     match fs::metadata(path) {
         Ok(found) => refuse_other_kinds(found.file_type())?,
