@@ -27,6 +27,21 @@ RSpec.describe "starting" do
     end
   end
 
+  it "hides the host's settings for garbage collection, and only those" do
+    settings = { "RUBY_GC_MALLOC_LIMIT" => "33554431", "RUBY_GC_OLDMALLOC_LIMIT" => "50000000",
+                 "PROCTOR_RUBY_GC" => "RUBY_GC_MALLOC_LIMIT=33554431 RUBY_GC_OLDMALLOC_LIMIT=67108863" }
+    shown = 'puts ENV.keys.grep(/_GC/).inspect, GC.stat(:malloc_increase_bytes_limit), Bundler.original_env.keys.grep(/_GC/).inspect'
+    project("Gemfile" => "source 'https://rubygems.org'\ngem 'rspec'\n", "spec/x_spec.rb" => "#{spec}\n#{shown}") do |root|
+      Host.open(root, env: settings) do |host|
+        expect(host.list).to include("count" => 1)
+        host.parent.request("__shutdown__")
+        host.wait
+        expect(host.stdout.finish.lines(chomp: true).last(3))
+          .to eq(['["RUBY_GC_OLDMALLOC_LIMIT"]', "33554431", '["RUBY_GC_OLDMALLOC_LIMIT"]'])
+      end
+    end
+  end
+
   it "says over the protocol when Bundler cannot, and can do without" do
     project("Gemfile" => "source 'https://rubygems.org'\ngem 'no-such-gem-at-all'\n", "spec/x_spec.rb" => spec) do |root|
       Host.open(root) { |host| expect(host.list["error"]).to include("code" => "failed", "message" => /no-such-gem-at-all/) }

@@ -121,6 +121,12 @@ RSpec.describe Proctor::Runner::WorkQueue do
     expect(Array.new(5) { queue.take { nil } }.map { |step| step.is_a?(Symbol) ? step : step.key }).to eq(["a", "b", :unit_done, "c", :unit_done])
   end
 
+  it "asks again and again while it waits: the thread that adds may have been killed" do
+    asked = 0
+    step = queue.take { queue.add([[item("a")]]) if (asked += 1) == 2 }
+    expect(step.key).to eq("a")
+  end
+
   it "takes back by key, also from the unit that has begun" do
     queue.add([[item("a"), item("b")], [item("c")]])
     queue.take { nil }

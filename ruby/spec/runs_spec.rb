@@ -50,7 +50,7 @@ RSpec.describe "a run" do
   it "goes on whatever tests stub or break" do
     run = run_fixture("stubs", marks: "n0nce")
     statuses = run.examples.map { |example| run.finished.find { |event| event["key"] == example["key"] }&.fetch("status") }
-    expect(statuses).to eq(%w[passed passed passed passed passed passed passed passed failed])
+    expect(statuses).to eq(%w[passed passed passed passed passed passed passed passed passed failed])
     expect(run.result("when it fails")["exception"]).to include("message" => "boom")
     expect(run.finished.first["duration_ms"]).to be >= 10
   end

@@ -42,6 +42,75 @@ RSpec.describe "proctor/rspec" do
     expect(ruby(code)).to eq("[true, false, true, true, true, true, false]\n[true, false]\n")
   end
 
+  it "refuses answers of an agent that say nothing, because every negated check would hold for them" do
+    code = <<~RUBY
+      [nil, {}, { content: "a" }, 12].each do |answer|
+        Proctor::AgentResponse.from(answer)
+      rescue Proctor::UsageError => error
+        puts error.message
+      end
+      p Proctor::AgentResponse.from({ "tool_calls" => [] }).text, Proctor::AgentResponse.from("").text
+    RUBY
+    expect(ruby(code)).to eq(<<~TEXT)
+      the agent answered with nil; return a String, a Hash with :text, or a Proctor::AgentResponse
+      the agent answered with a Hash that has nothing in it; the words of the answer are :text
+      the agent answered with a Hash that has :content; the words of the answer are :text
+      the agent answered with Integer; return a String, a Hash with :text, or a Proctor::AgentResponse
+      ""
+      ""
+    TEXT
+  end
+
+  # In the shape of RubyLLM's chats and messages, which no package here brings.
+  it "reads calls, results and tokens off the messages of an agent with `ask` and `messages`" do
+    code = <<~RUBY
+      Message = Struct.new(:role, :content, :tool_calls, :tool_call_id, :input_tokens, :output_tokens, keyword_init: true)
+      Call = Struct.new(:id, :name, :arguments, keyword_init: true)
+      class Talk
+        attr_reader :messages
+        def initialize = @messages = [Message.new(role: :system, content: "Be brief")]
+        def with_tool(*) = self
+        def ask(text)
+          @messages << Message.new(role: :user, content: text)
+          if text == "book"
+            call = Call.new(id: "c1", name: "book", arguments: { "guests" => 4 })
+            @messages << Message.new(role: :assistant, content: "", tool_calls: { "c1" => call }, input_tokens: 5, output_tokens: 1)
+            @messages << Message.new(role: :tool, content: "done", tool_call_id: "c1")
+          end
+          @messages << Message.new(role: :assistant, content: "said " + text, input_tokens: 7, output_tokens: 2)
+          @messages.last
+        end
+      end
+      chat = Proctor::Specs::Chat.new(Talk.new)
+      answer = ->(text) { chat.call([{ "role" => "user", "content" => text }]) }
+      p answer.call("book"), answer.call("thanks")
+
+      Plain = Struct.new(:content)
+      class Silent
+        attr_reader :messages
+        def initialize = @messages = []
+        def ask(text) = (@messages << Plain.new(text)).last
+      end
+      p Proctor::Specs::Chat.new(Silent.new).call([{ "role" => "user", "content" => "hi" }])
+      class Mute < Silent
+        def ask(_) = nil
+      end
+      begin
+        Proctor::Specs::Chat.new(Mute.new).call([{ "role" => "user", "content" => "hi" }])
+      rescue Proctor::UsageError => error
+        puts error.message
+      end
+    RUBY
+    expect(ruby(code)).to eq(<<~TEXT)
+      #{{ text: "said book", tool_calls: [{ id: "c1", name: "book", arguments: { "guests" => 4 }, result: "done" }],
+          pending_tool_calls: [], metadata: { "input_tokens" => 12, "output_tokens" => 3 }, ends_turn: false }.inspect}
+      #{{ text: "said thanks", tool_calls: [], pending_tool_calls: [], metadata: { "input_tokens" => 7, "output_tokens" => 2 },
+          ends_turn: false }.inspect}
+      #{{ text: "hi", pending_tool_calls: [], ends_turn: false }.inspect}
+      `ask` of the agent returned nil without a text in `content`
+    TEXT
+  end
+
   it "says which scenario of which file is wrong" do
     Dir.mktmpdir do |folder|
       File.write("#{folder}/rows.json", '[{"name": "a", "goal": "g"}, {"name": "b"}]')
@@ -51,26 +120,19 @@ RSpec.describe "proctor/rspec" do
     end
   end
 
-  it "takes the destination of events from the configuration, else from the environment" do
+  it "adds up the destinations that the code names, each once" do
     code = <<~RUBY
+      Dir.chdir("/tmp")
       config = Proctor.configuration
-      puts config.destination({ "RSPEC_AGENTS_EVENTS" => "old", "PROCTOR_EVENTS" => "" })
+      p config.destinations, config.destinations_elsewhere?({ "PROCTOR_EVENTS" => "" }), config.destinations_elsewhere?({ "RSPEC_AGENTS_EVENTS" => "old" })
+      config.events = "b.jsonl, ws://localhost:4567"
       config.add_observer(:jsonl, path: "a.jsonl")
       config.add_observer(:websocket, port: 4567)
-      puts config.destination({ "PROCTOR_EVENTS" => "new" })
+      config.observers << Proctor::Observers::JsonlFileObserver.new(path: "a.jsonl")
+      p config.destinations, Proctor::Observation.subscriptions.size
+      config.enable_events = false
+      p config.destinations
     RUBY
-    expect(ruby(code)).to eq("old\na.jsonl,ws://localhost:4567\n")
-  end
-
-  it "tells observers on a thread of its own and survives their errors" do
-    code = <<~RUBY
-      seen = []
-      good = Object.new.tap { |o| o.define_singleton_method(:on_user_message) { |event| seen << event.text } }
-      observers = Proctor::Observers.new([->(_) { raise "broken" }, good])
-      2.times { observers.tell({ "event_type" => "UserMessage", "text" => "hi" }) }
-      observers.finish
-      p seen
-    RUBY
-    expect(ruby(code)).to match(/\Aproctor: the observer Proc failed: RuntimeError: broken .*\n\["hi", "hi"\]\n\z/)
+    expect(ruby(code)).to eq(%([]\nfalse\ntrue\n["b.jsonl", "ws://localhost:4567", "/tmp/a.jsonl"]\n0\n[]\n))
   end
 end

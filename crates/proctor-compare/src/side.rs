@@ -3,6 +3,8 @@
 //! Which attempts count is decided by `proctor-verdict`: of every repetition the last one, as for its verdict and its pass rate. Attempts that
 //! broke through no fault of what was tested, and those that never ran, count for neither side.
 
+use std::collections::HashSet;
+
 use proctor_record::{Attempt, CheckTally, Example, RunData, RunInfo, Tally};
 use proctor_stats::{Arm, StopRule};
 use proctor_verdict::{Evidence, PassRate, RunState, evidence};
@@ -128,12 +130,15 @@ pub enum StoredSideError {
     NotASide(String),
     /// It was written by a newer version.
     Newer(u32),
+    /// Two of its examples have the same id.
+    Duplicate(String),
 }
 
 impl std::fmt::Display for StoredSideError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::NotASide(problem) => write!(f, "not a baseline: {problem}"),
+            Self::Duplicate(id) => write!(f, "not a baseline: two examples have the id {id}"),
             Self::Newer(found) => write!(
                 f,
                 "a baseline of version {found}, newer than {SIDE_VERSION}; upgrade proctor to use it"
@@ -204,7 +209,13 @@ impl Side {
         if found > SIDE_VERSION {
             return Err(StoredSideError::Newer(found));
         }
-        serde_json::from_str(text).map_err(not_a_side)
+        let side: Self = serde_json::from_str(text).map_err(not_a_side)?;
+        // Examples are paired by id: of two with one id it would be chance which of them is compared.
+        let mut known = HashSet::new();
+        match side.examples.iter().find(|example| !known.insert(&*example.id)) {
+            Some(twice) => Err(StoredSideError::Duplicate(twice.id.clone())),
+            None => Ok(side),
+        }
     }
 }
 

@@ -464,6 +464,10 @@ fn a_side_survives_storage_and_a_newer_one_is_refused() {
     let newer = text.replacen("\"v\":1", "\"v\":2", 1);
     assert_eq!(Side::from_json(&newer), Err(StoredSideError::Newer(2)));
     assert!(Side::from_json("{}").unwrap_err().to_string().starts_with("not a baseline"));
+    let mut twice = side.clone();
+    twice.examples.push(sample("x", "b.rb", 2, 2, true));
+    let refused = Side::from_json(&serde_json::to_string(&twice).unwrap());
+    assert_eq!(refused, Err(StoredSideError::Duplicate(side.examples[0].id.clone())));
 }
 
 /// A comparison across configurations says so, once both are known.

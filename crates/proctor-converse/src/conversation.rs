@@ -13,16 +13,17 @@ use std::task::Poll;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use proctor_dialogue::{
-    AgentAnswer, AgentReports, ConversationOutcome, Effect, Engine, Example, Input, JudgeRequest,
-    Message, Next, RequestId, SimulatorRequest, ToolCall, Transcript,
+    AgentAnswer, AgentReports, CallReport, ConversationOutcome, Effect, Engine, Example, Input,
+    JudgeRequest, Message, Next, RequestId, SimulatorRequest, ToolCall, Transcript,
 };
 use proctor_events::{Body, Fault, Status};
 use proctor_redact::Redactor;
 use serde_json::Value;
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::BoxFuture;
-use crate::agent::{Agent, AgentTurn, Session};
+use crate::agent::{Agent, AgentReporter, AgentTurn, Session};
 use crate::attempt_id::AttemptId;
 use crate::check::Checks;
 use crate::failure::{Failure, FailureOrigin, PartyAnswer};
@@ -66,6 +67,16 @@ pub struct Parties {
     pub reports: Arc<AgentReports>,
 }
 
+impl Parties {
+    /// The engine with what is known of the agent and of its answers.
+    fn equip(&self, engine: Engine) -> Engine {
+        let engine = engine.with_reports(Arc::clone(&self.reports));
+        let is_stored =
+            self.agent.is_recorded() || matches!(self.cassette, OpenCassette::Replay(_));
+        if is_stored { engine.with_stored_answers() } else { engine }
+    }
+}
+
 /// One attempt at one example.
 pub struct Conversation {
     parties: Arc<Parties>,
@@ -83,6 +94,51 @@ enum PartyQuestion {
     Check(RequestId, Vec<String>, Value),
 }
 
+impl PartyQuestion {
+    fn id(&self) -> RequestId {
+        match self {
+            Self::Simulator(id, _)
+            | Self::Agent(id, ..)
+            | Self::Judge(id, _)
+            | Self::Check(id, ..) => *id,
+        }
+    }
+}
+
+/// Publishes what the agent reports before it answers.
+struct LiveReports<'a> {
+    /// The question that is being answered.
+    id: RequestId,
+    reports: mpsc::UnboundedReceiver<CallReport>,
+    engine: &'a mut Engine,
+    redactor: &'a Redactor,
+}
+
+impl LiveReports<'_> {
+    async fn next(live: &mut Option<&mut Self>) -> Option<CallReport> {
+        match live {
+            Some(live) => live.reports.recv().await,
+            None => None,
+        }
+    }
+
+    fn publish(&mut self, report: CallReport, sink: &mut impl EventSink) {
+        for effect in self.engine.step(Input::AgentReportedCall { id: self.id, report }) {
+            if let Effect::Emit(body) = effect {
+                sink.emit(without_secrets(self.redactor, body));
+            }
+        }
+    }
+
+    /// What was reported before the answer comes before it.
+    fn publish_waiting(live: &mut Option<&mut Self>, sink: &mut impl EventSink) {
+        let Some(live) = live else { return };
+        while let Ok(report) = live.reports.try_recv() {
+            live.publish(report, sink);
+        }
+    }
+}
+
 /// What carrying out some effects came to.
 #[derive(Default)]
 struct EngineRequests {
@@ -94,14 +150,14 @@ struct EngineRequests {
 impl Conversation {
     /// A conversation that has not begun.
     pub fn new(example: Arc<Example>, parties: Arc<Parties>, attempt_id: AttemptId) -> Self {
-        let engine = Engine::new(example).with_reports(Arc::clone(&parties.reports));
+        let engine = parties.equip(Engine::new(example));
         Self { parties, attempt_id, engine, session: None, deadline: None }
     }
 
     /// An open-ended conversation: it pauses, with a verdict on what came since the last pause, and
     /// waits for [`proceed`](Self::proceed).
     pub fn open_ended(example: Arc<Example>, parties: Arc<Parties>, attempt_id: AttemptId) -> Self {
-        let engine = Engine::open_ended(example).with_reports(Arc::clone(&parties.reports));
+        let engine = parties.equip(Engine::open_ended(example));
         Self { parties, attempt_id, engine, session: None, deadline: None }
     }
 
@@ -141,9 +197,14 @@ impl Conversation {
             }
             input = match requests.ask {
                 Some(ask) => {
-                    let deadline = self.deadline;
-                    let answer = answer(&parties, &attempt_id, &mut self.session, ask);
-                    let (input, call) = answer_before_deadline(deadline, answer, sink).await;
+                    let (deadline, redactor) = (self.deadline, &parties.redactor);
+                    let Self { engine, session, .. } = self;
+                    let (forward, reports) = mpsc::unbounded_channel();
+                    let reporter = AgentReporter::new(forward);
+                    let mut live = LiveReports { id: ask.id(), reports, engine, redactor };
+                    let answer = answer(&parties, &attempt_id, session, ask, &reporter);
+                    let (input, call) =
+                        answer_before_deadline(deadline, answer, Some(&mut live), sink).await;
                     if let Some(call) = call {
                         sink.emit(self.without_secrets(Body::ModelCall(*call)));
                     }
@@ -156,7 +217,7 @@ impl Conversation {
                 },
                 None => {
                     let next = async { (tools.next().await.unwrap_or(Input::Cancel), None) };
-                    answer_before_deadline(self.deadline, next, sink).await.0
+                    answer_before_deadline(self.deadline, next, None, sink).await.0
                 }
             };
         }
@@ -226,12 +287,8 @@ impl Conversation {
         requests
     }
 
-    /// Replaces secrets that an agent has repeated, before an event is recorded.
-    fn without_secrets(&self, mut body: Body) -> Body {
-        if self.parties.redactor.has_secrets() {
-            body.change_texts(&mut |text| self.parties.redactor.without_known(text));
-        }
-        body
+    fn without_secrets(&self, body: Body) -> Body {
+        without_secrets(&self.parties.redactor, body)
     }
 
     fn verdict_without_secrets(&self, mut verdict: ConversationOutcome) -> ConversationOutcome {
@@ -251,6 +308,14 @@ impl Drop for Conversation {
     }
 }
 
+/// Replaces secrets that an agent has repeated, before an event is recorded.
+fn without_secrets(redactor: &Redactor, mut body: Body) -> Body {
+    if redactor.has_secrets() {
+        body.change_texts(&mut |text| redactor.without_known(text));
+    }
+    body
+}
+
 /// An input, and the call to a model that brought it.
 type AnsweredInput = (Input, Option<Box<proctor_events::ModelCall>>);
 
@@ -258,6 +323,7 @@ type AnsweredInput = (Input, Option<Box<proctor_events::ModelCall>>);
 async fn answer_before_deadline(
     deadline: Option<(RequestId, Instant)>,
     answer: impl Future<Output = AnsweredInput>,
+    mut live: Option<&mut LiveReports<'_>>,
     sink: &mut impl EventSink,
 ) -> AnsweredInput {
     if let Some((id, at)) = deadline
@@ -268,14 +334,34 @@ async fn answer_before_deadline(
     let mut answer = pin!(answer);
     let first = poll_fn(|context| Poll::Ready(answer.as_mut().poll(context))).await;
     if let Poll::Ready(answered) = first {
+        LiveReports::publish_waiting(&mut live, sink);
         return answered;
     }
     sink.flush().await;
-    let Some((id, at)) = deadline else { return answer.await };
-    tokio::select! {
-        biased;
-        answered = answer => answered,
-        () = tokio::time::sleep_until(at) => (Input::DeadlineReached { id }, None),
+    let mut expiry = pin!(async move {
+        match deadline {
+            Some((id, at)) => {
+                tokio::time::sleep_until(at).await;
+                id
+            }
+            None => std::future::pending().await,
+        }
+    });
+    loop {
+        tokio::select! {
+            biased;
+            Some(report) = LiveReports::next(&mut live) => {
+                if let Some(live) = &mut live {
+                    live.publish(report, sink);
+                }
+                sink.flush().await;
+            }
+            answered = &mut answer => {
+                LiveReports::publish_waiting(&mut live, sink);
+                return answered;
+            }
+            id = &mut expiry => return (Input::DeadlineReached { id }, None),
+        }
     }
 }
 
@@ -284,10 +370,13 @@ async fn answer(
     attempt_id: &AttemptId,
     session: &mut Option<Box<dyn Session>>,
     ask: PartyQuestion,
+    reporter: &AgentReporter,
 ) -> AnsweredInput {
     match ask {
         PartyQuestion::Agent(id, turn, messages) => {
-            let asked = chat(parties, attempt_id, session, turn, &messages).await;
+            let tools = &*parties.tools;
+            let ask = AgentTurn { attempt_id, turn, messages: &messages, tools, reporter };
+            let asked = chat(parties, session, ask).await;
             let input = match asked.outcome {
                 Ok(answer) => Input::AgentAnswered { id, answer },
                 Err(failure) => input_of_failure(failure, |failure| Input::AgentFailed {
@@ -345,15 +434,12 @@ fn input_of_failure(failure: Failure, party: impl FnOnce(Failure) -> Input) -> I
 
 async fn chat(
     parties: &Parties,
-    attempt_id: &AttemptId,
     session: &mut Option<Box<dyn Session>>,
-    turn: u32,
-    messages: &[Message],
+    ask: AgentTurn<'_>,
 ) -> PartyAnswer<AgentAnswer> {
-    let ask = AgentTurn { attempt_id, turn, messages, tools: &*parties.tools };
     let asking = async {
         if session.is_none() {
-            match parties.agent.open(attempt_id).await {
+            match parties.agent.open(ask.attempt_id).await {
                 Ok(opened) => *session = Some(opened),
                 Err(failure) => return PartyAnswer::plain(Err(failure)),
             }
@@ -362,11 +448,14 @@ async fn chat(
         let Some(session) = session else {
             return PartyAnswer::plain(Err(Failure::harness("no session with the agent")));
         };
-        let mut asked = session.chat(ask).await;
-        if let Ok(answer) = &mut asked.outcome {
+        ask.reporter.begin();
+        let asked = session.chat(ask).await;
+        let outcome = asked.outcome.and_then(|mut answer| {
             answer.duration_ms.get_or_insert_with(|| began.elapsed().as_secs_f64() * 1000.0);
-        }
-        asked
+            ask.reporter.complete(&mut answer)?;
+            Ok(answer)
+        });
+        PartyAnswer { outcome, ..asked }
     };
     parties.cassette.agent(&parties.settings, asking, ask).await
 }

@@ -47,6 +47,13 @@ impl Failure {
         Self { origin: FailureOrigin::Party, class, message, verdict: None }
     }
 
+    /// The same, with the tools at fault although the agent was asked: they could not be listed for it.
+    pub(crate) fn of_tools(self) -> Self {
+        let is_party = self.origin == FailureOrigin::Party && self.verdict.is_none();
+        let at_fault = is_party.then_some((Status::Errored, Some(Fault::Tool)));
+        Self { verdict: at_fault.or(self.verdict), ..self }
+    }
+
     /// A failure of the configuration or of Proctor itself.
     pub fn harness(message: impl Into<String>) -> Self {
         let (class, message) = ("Harness".into(), message.into());

@@ -9,6 +9,7 @@ use proctor_dialogue::{
 use proctor_events::{Millis, ModelCall};
 use proctor_llm::{Acceptance, Model, Purpose, Request};
 use proctor_redact::Redactor;
+use proctor_text::has_mask;
 use serde_json::{Map, Value, json};
 
 use crate::BoxFuture;
@@ -24,6 +25,9 @@ pub trait Judge: Send + Sync {
         attempt_id: &'a AttemptId,
     ) -> BoxFuture<'a, PartyAnswer<String>>;
 }
+
+/// Said to a judge that reads masked text: that a secret was told must not look like its being withheld.
+const MASK_NOTE: &str = "\n\nNote: [redacted] was put in place of secrets (keys, passwords, tokens) before this was sent to you. Treat each [redacted] as if the secret itself stood there in plain text: whoever said it has revealed it.";
 
 /// A model that judges. Secrets are filtered from its prompts.
 pub struct ModelJudge {
@@ -47,6 +51,10 @@ impl ModelJudge {
     /// The question as the model is asked it. The whole question is kept with it, to tell usable answers by.
     fn request(&self, asked: &JudgeRequest, attempt_id: &AttemptId) -> Request {
         let prompt = judge_prompt(asked);
+        let mut user = self.redactor.redact_text(&prompt.user).into_owned();
+        if has_mask(&user) {
+            user.push_str(MASK_NOTE);
+        }
         let label = asked.items.first().map_or("", |item| question_kind(&item.question).as_str());
         let question = Arc::new(JudgeRequest { turns: Vec::new(), ..asked.clone() });
         Request {
@@ -59,7 +67,7 @@ impl ModelJudge {
             acceptance: Acceptance::new(move |_, answer| {
                 parse_judge_answer(&answer.text, &question).is_ok()
             }),
-            ..Request::ask(Purpose::Judge, self.redactor.redact_text(&prompt.user).into_owned())
+            ..Request::ask(Purpose::Judge, user)
                 .with_system(prompt.system)
                 .in_conversation(attempt_id.name())
         }

@@ -4,7 +4,8 @@
 //! questions to the parties, keeps its deadlines, and hands every event to an [`EventSink`]. The parties are small
 //! traits, so that each can be used alone (an RSpec process that asks for a judge needs nothing else):
 //!
-//! * [`Agent`]: scripted, a model behind HTTP, or a program that speaks the worker protocol;
+//! * [`Agent`]: scripted, a model behind HTTP, a program that speaks the worker protocol, or an object in Python or JavaScript, which one
+//!   of the programs in `shims/` serves;
 //! * [`Simulator`] and [`Judge`]: a model with its layers, or a script;
 //! * [`Tools`]: what the scenario says, a command, or a server of the Model Context Protocol;
 //! * [`Checks`]: commands that look at a conversation.
@@ -18,6 +19,7 @@ mod attempt_id;
 mod check;
 mod conversation;
 mod failure;
+mod interpreter;
 mod judge;
 mod judge_marks;
 mod open_cassette;
@@ -25,6 +27,7 @@ mod party_registry;
 mod sandbox;
 mod saved_conversation;
 mod saved_conversation_builder;
+mod shims;
 mod simulator;
 mod tools;
 mod wire;
@@ -34,8 +37,8 @@ use std::future::Future;
 use std::pin::Pin;
 
 pub use agent::{
-    Agent, AgentOutput, AgentOutputLine, AgentTurn, CommandAgent, ModelAgent, ScriptedAgent,
-    ServedAgent, Session,
+    Agent, AgentOutput, AgentOutputLine, AgentReporter, AgentTurn, CommandAgent, ModelAgent,
+    ScriptedAgent, ServedAgent, Session,
 };
 pub use attempt_id::AttemptId;
 pub use check::{Checks, CommandChecks};

@@ -159,7 +159,13 @@ impl OpenCassette {
         let request = || json!({"tool": call.name, "arguments": call.arguments});
         let asking = async { PartyAnswer::plain(tools.call(call, attempt_id).await) };
         let keep = |outcome: &ToolOutcome| match &outcome.result {
-            Ok(result) => json!({"result": result, "duration_ms": outcome.duration_ms}),
+            Ok(result) => {
+                let mut kept = json!({"result": result, "duration_ms": outcome.duration_ms});
+                if let Some(metadata) = &outcome.metadata {
+                    kept["metadata"] = metadata.clone();
+                }
+                kept
+            }
             Err(error) => json!({"error": error, "duration_ms": outcome.duration_ms}),
         };
         let read = |value: Value| {
@@ -168,7 +174,8 @@ impl OpenCassette {
                 Some(error) => Err(error.to_owned()),
                 None => Ok(value.get("result").cloned().unwrap_or_default()),
             };
-            Ok(ToolOutcome { result, duration_ms })
+            let metadata = value.get("metadata").cloned();
+            Ok(ToolOutcome { result, duration_ms, metadata })
         };
         self.record_or_replay(Purpose::Tool, attempt_id, request, asking, keep, read).await.outcome
     }

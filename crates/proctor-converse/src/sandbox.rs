@@ -218,6 +218,10 @@ fn limits(fields: &SandboxFields, used: ProgramUse) -> Limits {
     let usual = Limits::default();
     Limits {
         address_space: Some(memory_mb.saturating_mul(1 << 20)),
+        written_bytes: fields
+            .disk_mb
+            .map(|disk_mb| disk_mb.get().saturating_mul(1 << 20))
+            .or(usual.written_bytes),
         processes: fields.processes.map(|count| count.get().into()).or(usual.processes),
         // A program that lasts for the whole run has no bound that is known in advance.
         processor_seconds: usual.processor_seconds.filter(|_| used == ProgramUse::Once),

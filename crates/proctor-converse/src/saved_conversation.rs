@@ -148,6 +148,10 @@ impl Agent for SavedConversations {
         });
         Box::pin(std::future::ready(session))
     }
+
+    fn is_recorded(&self) -> bool {
+        true
+    }
 }
 
 struct ReplayedSession {

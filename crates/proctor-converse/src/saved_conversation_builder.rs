@@ -29,7 +29,16 @@ pub struct SavedConversationBuilder {
 #[derive(Debug)]
 struct RecordedCall {
     call: ToolCall,
-    outcome: Option<(Option<serde_json::Value>, Option<String>, Option<f64>)>,
+    outcome: Option<RecordedOutcome>,
+}
+
+/// What came of a call, as its completion says.
+#[derive(Debug, Default)]
+struct RecordedOutcome {
+    result: Option<serde_json::Value>,
+    error: Option<String>,
+    duration_ms: Option<f64>,
+    metadata: Option<serde_json::Value>,
 }
 
 impl SavedConversationBuilder {
@@ -86,7 +95,13 @@ impl SavedConversationBuilder {
         };
         let result = completed.result.as_ref().map(Json::to_value);
         let duration = completed.duration_ms.map(Millis::get);
-        let outcome = Some((result, completed.error.clone(), duration));
+        let metadata = completed.metadata.as_ref().map(Json::to_value);
+        let outcome = Some(RecordedOutcome {
+            result,
+            error: completed.error.clone(),
+            duration_ms: duration,
+            metadata,
+        });
         if let Some(place) = self.host_calls.iter().position(open) {
             self.host_calls[place].outcome = outcome;
             self.last_host_call = Some(place);
@@ -141,10 +156,12 @@ impl SavedConversationBuilder {
         for (place, RecordedCall { call, outcome }) in self.host_calls.into_iter().enumerate() {
             let saved = match outcome {
                 None => SavedCall::Unanswered,
-                Some((_, Some(error), _)) if failed == Some(place) => SavedCall::Failed(error),
-                Some((result, error, duration_ms)) => {
+                Some(RecordedOutcome { error: Some(error), .. }) if failed == Some(place) => {
+                    SavedCall::Failed(error)
+                }
+                Some(RecordedOutcome { result, error, duration_ms, metadata }) => {
                     let result = error.map_or(Ok(result.unwrap_or_default()), Err);
-                    SavedCall::Answered(ToolOutcome { result, duration_ms })
+                    SavedCall::Answered(ToolOutcome { result, duration_ms, metadata })
                 }
             };
             self.conversation.tools.entry(call.id).or_default().push(saved);
@@ -156,8 +173,8 @@ impl SavedConversationBuilder {
 }
 
 fn done_call(call: RecordedCall) -> DoneCall {
-    let (result, error, duration_ms) = call.outcome.unwrap_or_default();
-    DoneCall { call: call.call, result, error, duration_ms }
+    let RecordedOutcome { result, error, duration_ms, metadata } = call.outcome.unwrap_or_default();
+    DoneCall { call: call.call, result, error, duration_ms, metadata }
 }
 
 /// A call as an answer lists it.
@@ -173,6 +190,7 @@ fn read_listed_call(json: &Json) -> Option<DoneCall> {
         result: call.get("result").filter(|result| !result.is_null()).cloned(),
         error: text("error"),
         duration_ms: None,
+        metadata: None,
     })
 }
 

@@ -79,6 +79,8 @@ struct KeptCall<'a> {
     error: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     duration_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metadata: Option<&'a Value>,
 }
 
 impl WireAnswer {
@@ -108,6 +110,7 @@ fn kept_calls(calls: &[DoneCall]) -> Option<Value> {
             result,
             error,
             duration_ms: done.duration_ms,
+            metadata: done.metadata.as_ref(),
         })
         .unwrap_or_default()
     };
@@ -166,7 +169,7 @@ mod tests {
         let answers = [
             r#"{"text": "Hi"}"#,
             r#"{"text": "Hi", "tool_calls": []}"#,
-            r#"{"tool_calls": [{"id": "1", "name": "look", "result": 2}], "cost_usd": 0.5}"#,
+            r#"{"tool_calls": [{"id": "1", "name": "look", "result": 2, "metadata": {"rows": 3}}], "cost_usd": 0.5}"#,
             r#"{"pending_tool_calls": [{"name": "look", "arguments": "{\"a\": 1}"}], "ends_turn": true}"#,
         ];
         for text in answers {

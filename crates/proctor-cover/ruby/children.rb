@@ -3,6 +3,9 @@
 # Runs tasks in forked children, a few at a time, each with limits. What they write is taken in the order of the tasks
 # after all have ended, so that neither their speed nor their number changes what comes of it.
 module ProctorChildren
+  # Bytes of address space for calls, arenas of threads included.
+  MORE_MEMORY = 320 << 20
+
   private
 
   # No further task is begun after so much work altogether (`most`), or after this part of the whole time by the clock.
@@ -54,9 +57,17 @@ module ProctorChildren
   end
 
   def confine
-    Process.setrlimit(:AS, @job["memory"]) if @job["memory"]
+    Process.setrlimit(:AS, address_space) if @job["memory"]
     Process.setrlimit(:FSIZE, 1 << 20)
     [$stdin, $stdout, $stderr].each { |stream| stream.reopen(File::NULL) }
+  end
+
+  # What a child may use: what it starts with and some more, so that calls that ask for very much end early.
+  def address_space
+    pages = File.read("/proc/self/statm").to_i
+    pages.positive? ? [(pages * 4096) + MORE_MEMORY, @job["memory"]].min : @job["memory"]
+  rescue SystemCallError
+    @job["memory"]
   end
 
   def trouble(writer, error)

@@ -1,10 +1,17 @@
 # frozen_string_literal: true
 
+require_relative "stand_ins"
+
 # Stand-ins with the same look as RSpec's verified doubles, for expressions that are evaluated outside of RSpec.
 class ProctorDouble < BasicObject
-  def initialize(name, stubs)
+  # Answers that are no values: the block is called with these, or this error is raised.
+  Yielding = ::Struct.new(:values)
+  Raising = ::Struct.new(:type, :message)
+
+  def initialize(name, stubs, type = nil)
     @name = name
     @stubs = stubs
+    @type = type
     @heard = []
   end
 
@@ -22,14 +29,43 @@ class ProctorDouble < BasicObject
   def frozen? = false
   def object_id = __id__
 
-  # Messages so far, as [name, arguments]; those with a block or options have no arguments here.
+  # Messages so far, as [name, arguments, options].
   def proctor_heard = @heard
 
   def method_missing(name, *args, **options, &block)
     ::Kernel.raise ::ProctorDouble::Unexpected.new(@name, name) unless @stubs.key?(name)
 
-    @heard << [name, options.empty? && block.nil? ? args : nil] if @heard.length < 50
-    @stubs[name]
+    ::ProctorDouble.check(@type, name, args, options) if @type
+    @heard << [name, args, options] if @heard.length < 50
+    ::ProctorDouble.answer(@stubs[name], block)
+  end
+
+  class << self
+    # What a stub says, done.
+    def answer(stub, block)
+      case stub
+      when Raising then ::Kernel.raise(*[stub.type, stub.message].compact)
+      when Yielding
+        ::Kernel.raise ::ProctorProbe::Blocked, "a stand-in has no block to call" unless block
+        block.call(*stub.values)
+      else stub
+      end
+    end
+
+    # A class that is there must be able to take what its stand-in is given, as RSpec demands.
+    def check(type, name, args, options)
+      method = type.instance_method(name)
+      required = method.parameters.count { |kind, _| kind == :req }
+      rest = method.parameters.any? { |kind, _| kind == :rest }
+      most = required + method.parameters.count { |kind, _| kind == :opt }
+      takes_options = method.parameters.any? { |kind, _| %i[key keyreq keyrest].include?(kind) }
+      count = args.length + (options.any? && !takes_options ? 1 : 0)
+      return if count >= required && (rest || count <= most)
+
+      ::Kernel.raise ::ArgumentError, "wrong number of arguments (given #{count}, expected #{required})"
+    rescue ::NameError
+      nil
+    end
   end
 
   # A stand-in was asked what it has no answer for.
@@ -52,7 +88,16 @@ class ProctorScope
     missing = known && stubs.keys.find { |name| !known.method_defined?(name) && !known.private_method_defined?(name) }
     raise ArgumentError, "#{type} does not implement #{missing}" if missing
 
-    ProctorDouble.new(type, stubs)
+    ProctorDouble.new(type, stubs, known)
+  end
+
+  # Answers of stand-ins; in a spec they become `and_yield` and `and_raise`.
+  def yielding(*values) = ProctorDouble::Yielding.new(values)
+  def raising(type, message = nil) = ProctorDouble::Raising.new(type, message)
+
+  # An answer of another machine that was never asked.
+  def http_response(type, code, body)
+    type.new("1.1", code, ProctorStandIns.phrase(type)).tap { |made| made.define_singleton_method(:body) { body } }
   end
 
   class << self
@@ -79,83 +124,4 @@ class ProctorScope
   end
 
   def place = binding
-end
-
-# Code in which stand-ins are made: what they are called, and how they become variables of an example.
-module ProctorStandIns
-  OPENING = /instance_double\(("[A-Z][\w:]*"|[A-Z][\w:]*)/.freeze
-  # Names that an example cannot use for a variable.
-  TAKEN = %w[class module end def self in do if then case when begin not and or argument double expect alias next nil true false return super
-             yield rescue ensure unless until while for break redo retry else elsif undef defined it subject described_class example
-             allow receive proc lambda loop raise puts print format test object_id hash method send].freeze
-
-  module_function
-
-  # A stand-in for something of this name that answers so: {name => code}.
-  def code(name, answers, classes = [])
-    pairs = answers.map { |asked, value| "#{asked}: #{value}" }.join(", ")
-    "instance_double(#{type(name, answers.keys, classes)}, #{pairs})"
-  end
-
-  # A class that knows these methods, or a name that no class has.
-  def type(name, asked, classes)
-    camel = name.to_s.delete_prefix("@").sub(/[?!]\z/, "").split("_").reject(&:empty?).map { |word| word[0].upcase + word[1..] }.join
-    camel = "Value" unless camel.match?(/\A[A-Z][A-Za-z0-9]*\z/)
-    own = classes.find { |klass| klass.split("::").last == camel && knows?(klass, asked) }
-    return own if own
-    return camel.inspect unless Object.const_defined?(camel)
-
-    knows?(camel, asked) ? camel : "#{camel}Like".inspect
-  end
-
-  def knows?(name, asked)
-    mod = ProctorScope.known(name)
-    mod.is_a?(Class) && asked.all? { |method| mod.method_defined?(method) }
-  end
-
-  # Codes with the stand-ins taken out, and {variable => code}. `avoid` are names in use.
-  def hoisted(codes, avoid)
-    locals = {}
-    changed = codes.map { |code| code && taken_out(code, locals, avoid) }
-    [changed, locals]
-  end
-
-  def taken_out(code, locals, avoid)
-    from = code =~ OPENING
-    return code unless from
-
-    to = closing(code, from + "instance_double(".length)
-    return code unless to
-
-    name = variable($~[1], locals, avoid)
-    locals[name] = code[from..to]
-    code[0...from] + name + taken_out(code[to + 1..], locals, avoid)
-  end
-
-  def variable(type, locals, avoid)
-    word = type.delete('"').split("::").last.gsub(/([a-z\d])([A-Z])/, '\1_\2').downcase
-    word = "given_#{word}" if TAKEN.include?(word) || avoid.include?(word)
-    name = word
-    number = 1
-    name = "#{word}_#{number += 1}" while locals.key?(name)
-    name
-  end
-
-  # Where the parenthesis that is open at this place closes.
-  def closing(code, place)
-    depth = 1
-    text = false
-    while place < code.length
-      letter = code[place]
-      if text
-        place += 1 if letter == "\\"
-        text = false if letter == '"'
-      elsif letter == '"' then text = true
-      elsif "([{".include?(letter) then depth += 1
-      elsif ")]}".include?(letter) && (depth -= 1).zero? then return place
-      end
-      place += 1
-    end
-    nil
-  end
 end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "stringio"
+require_relative "record_sights"
 
 # One attempt: a call, written as code, so that the same text can stand in a spec.
 # `names` are the parameters that its arguments stand for.
@@ -9,19 +10,40 @@ require "stringio"
 ProctorCase = Struct.new(:method, :receiver, :args, :keys, :block, :names, :stubs, :locals, :before, keyword_init: true) do
   def key = [method["id"], receiver, args, keys, block, stubs, locals, before]
 
-  def cost = [receiver, *args, *keys.values, block, before, *(locals || {}).values].compact.sum(&:length) + (stubs || {}).sum { |name, code| 60 + name.length + code.length }
+  # How much there is to read, whatever its names are.
+  # A failure that is made up costs more than one that comes by itself.
+  def cost = [receiver, *args, *keys.values, block, before, *(locals || {}).values].compact.sum { |code| ProctorCode.size(code) } + (stubs || {}).sum { |_, code| 60 + ProctorCode.size(code) } +
+             80 * [receiver, *args, *keys.values, *(locals || {}).values, *(stubs || {}).values].sum { |code| code.scan("raising(").length } + 60 * codes.sum { |code| ProctorFactories.oddities(code) || 1 }
 
   # The lines that a spec needs before the call.
   def setup
-    [before].compact + (locals || {}).map { |name, code| "#{name} = #{code}" } + (stubs || {}).map do |name, code|
+    [before].compact + (locals || {}).flat_map { |name, code| ProctorStandIns.lines(name, code) } + (stubs || {}).map do |name, code|
       target, asked = name.delete_suffix("&").split(".", 2)
-      "allow(#{target}).to receive(#{asked.to_sym.inspect}).#{name.end_with?('&') ? 'and_yield' : 'and_return'}(#{code})"
+      next "travel_to(#{code})" if ProctorWorld::CLOCKS.include?(name) && ProctorRailsEffects.helper?(:travel_to)
+
+      "allow(#{target}).to receive(#{asked.to_sym.inspect}).#{name.end_with?('&') ? "and_yield(#{code})" : ProctorStandIns.told(code)}"
+    end.uniq
+  end
+
+  # Everything in it that makes objects.
+  def codes = [receiver, *args, *keys.values, *(locals || {}).values, *(stubs || {}).values].compact
+
+  # The message that is sent, with its arguments: a method for unknown messages gets one that nobody knows.
+  def sent
+    case method["name"]
+    when "initialize" then ["new", args]
+    when "respond_to_missing?" then ["respond_to?", args]
+    when "method_missing" then args.first.to_s.start_with?(":") ? [args.first.delete(':"'), args.drop(1)] : ["method_missing", args]
+    else [method["name"], args]
     end
   end
 
+  # Whether it is about messages without a method of their own.
+  def ghost? = %w[method_missing respond_to_missing?].include?(method["name"])
+
   # The call as an expression.
   def code
-    name = method["name"] == "initialize" ? "new" : method["name"]
+    name, args = sent
     list = args + keys.map { |key, value| "#{key}: #{value}" }
     list << "&probe" if block == "&probe"
     tail = block && block != "&probe" ? " #{block}" : ""
@@ -35,18 +57,30 @@ end
 
 # What an attempt showed.
 ProctorResult = Struct.new(:kind, :observations, :seen, :reason, :noise, :value, :changed, :notes, :answers, :steps, :error, :yielded,
-                           :world, :touched, keyword_init: true) do
+                           :world, :touched, :need, keyword_init: true) do
   def digest = [kind, observations.map { |one| one.values_at("kind", "matcher", "index") }].hash
 end
 
 # Executes attempts and describes what came of them.
 class ProctorExecute
+  include ProctorRecordSights
+
   # Of computing, so that a busy machine does not count; and of waiting.
   SECONDS = 0.3
   WAITING = 6
+  # Comparisons of a constructor that are remembered with a call on its object.
+  MADE = 40
   SHARED = "changes what all share"
+  # Seconds from now within which a moment may come from the clock.
+  NEAR = 400 * 86_400
   NOISE = [NoMethodError, NameError, TypeError, FrozenError, NotImplementedError, SystemStackError, LocalJumpError,
            FloatDomainError, Encoding::CompatibilityError, FiberError, ThreadError, IOError, SystemCallError, LoadError].freeze
+
+  # Errors of ActiveRecord that a project lets happen; others are about arguments that nobody would give.
+  MEANT = %w[RecordInvalid RecordNotFound RecordNotDestroyed RecordNotSaved RecordNotUnique DeleteRestrictionError StaleObjectError ReadOnlyRecord].map { |name| "ActiveRecord::#{name}" }.freeze
+
+  # Kinds of which a call may show several.
+  SEVERAL = %w[call change record effect].freeze
 
   attr_reader :render
 
@@ -96,7 +130,8 @@ class ProctorExecute
     return nil unless one.kind == other.kind && (one.seen.sort == other.seen.sort || one.digest == other.digest)
 
     list = one.observations.filter_map do |sight|
-      twin = other.observations.find { |two| two["kind"] == sight["kind"] && two["index"] == sight["index"] }
+      # There may be several messages, and only one of everything else.
+      twin = other.observations.find { |two| two["kind"] == sight["kind"] && two["index"] == sight["index"] && (!SEVERAL.include?(sight["kind"]) || two["matcher"] == sight["matcher"]) }
       next unless twin
 
       sight["matcher"] == twin["matcher"] ? sight : common(sight, twin)
@@ -114,7 +149,7 @@ class ProctorExecute
 
     text = "have_attributes(#{same.map { |key, code| "#{key}: #{code}" }.join(', ')})"
     text = "be_an_instance_of(#{name}).and(#{text})" if name
-    words = name ? sight["words"] : "changes #{same.keys.join(' and ')}"
+    words = name ? sight["words"] : changed_words(same.keys)
     sight.merge("matcher" => text, "words" => words, "parts" => [name, same])
   end
 
@@ -139,14 +174,15 @@ class ProctorExecute
     prepare
     @objects = GC.stat(:total_allocated_objects)
     ProctorProbe.start
+    (attempt.locals || {}).each { |name, code| @binding.local_variable_set(name, build(code)) }
     ProctorWorld.start((attempt.stubs || {}).transform_values { |code| build(code) })
     build(attempt.before) if attempt.before
-    (attempt.locals || {}).each { |name, code| @binding.local_variable_set(name, build(code)) }
     receiver = attempt.receiver && build(attempt.receiver)
+    @made = ProctorProbe.notes
     args = attempt.args.map { |code| build(code) }
     keys = attempt.keys.to_h { |key, code| [key.to_sym, build(code)] }
     perform(attempt, receiver, args, keys)
-  rescue ProctorProbe::Limit, ProctorProbe::Blocked, NoMemoryError => e
+  rescue ProctorProbe::Limit, ProctorProbe::Blocked, NoMemoryError, ProctorWorld::Unanswered => e
     failed(:blocked, e.message)
   rescue Exception => e # rubocop:disable Lint/RescueException
     raise if e.is_a?(SignalException)
@@ -160,10 +196,12 @@ class ProctorExecute
   def computing = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
 
   def prepare
+    ProctorRailsEffects.start
     @stdout = $stdout
     @stderr = $stderr
     ProctorGuard.environment = nil
     @place = ProctorShared::Place.now
+    ProctorDatabase.begin(shifted: !ProctorClock.shift.zero?)
     @keep.start
     @disturbed = @setting = false
     $stdout = @out = StringIO.new
@@ -176,6 +214,8 @@ class ProctorExecute
     @since = nil
     ProctorWorld.finish
     ProctorGuard.armed = false
+    ProctorDatabase.rollback
+    @render.known = nil
     $stdout = @stdout
     $stderr = @stderr
     undo
@@ -201,12 +241,16 @@ class ProctorExecute
 
   # What the probes remember of a run.
   def noted
-    { seen: ProctorProbe.seen.keys, notes: ProctorProbe.notes, answers: ProctorProbe.answers, steps: effort, world: ProctorWorld.called.dup }
+    { seen: ProctorProbe.seen.keys, notes: ProctorProbe.notes + made_notes, answers: ProctorProbe.answers, steps: effort, world: ProctorWorld.called.dup }
   end
 
+  # What the receiver's constructor compared: it decides what the object is like.
+  def made_notes = @made.nil? || @made.equal?(ProctorProbe.notes) ? [] : @made.first(MADE)
+
   # What a run took, in objects made and probes passed: about a microsecond each, and the same on every machine.
+  # Stored objects are made of many small ones.
   def effort
-    GC.stat(:total_allocated_objects) - @objects + ProctorProbe.steps
+    (GC.stat(:total_allocated_objects) - @objects) / (ProctorDatabase.active? ? 5 : 1) + ProctorProbe.steps
   end
 
   # Texts are frozen, as they are in the specs.
@@ -215,7 +259,9 @@ class ProctorExecute
   end
 
   def perform(attempt, receiver, args, keys)
-    name = attempt.method["name"] == "initialize" ? "new" : attempt.method["name"]
+    name, sent = attempt.sent
+    return failed(:invalid, "no message that nobody knows") if attempt.ghost? && !unknown?(receiver, args.first)
+
     # What is assigned to a module is a setting, even where there was nothing before.
     @setting = !attempt.before.nil? || (Module === receiver && (name.match?(/\A\w+=\z/) || !attempt.block.nil?))
     ProctorChance.asked = name == "eql?"
@@ -223,21 +269,38 @@ class ProctorExecute
     block = block_for(attempt.block, yielded)
     before = @light ? nil : state(receiver)
     texts = @light ? [] : args.map { |arg| mutable?(arg) ? @render.code(arg) : nil }
+    @stored = @light ? nil : stored_before(attempt, receiver)
     ProctorProbe.start
+    ProctorQueries.count_from_here
     begin
       # Even an object without any other method has this one.
-      value = receiver.__send__(name, *args, **keys, &block)
-    rescue ProctorProbe::Limit, ProctorProbe::Blocked, NoMemoryError, ProctorDouble::Unexpected, SignalException => e
+      value = receiver.__send__(name, *args.last(sent.length), **keys, &block)
+      # An email is written when it is looked at.
+      value.message if ProctorRailsEffects.letter?(value)
+    rescue ProctorProbe::Limit, ProctorProbe::Blocked, NoMemoryError, ProctorDouble::Unexpected, ProctorWorld::Unanswered, SignalException => e
       return failed(:blocked, e.message, e)
+    rescue ProctorFactories::Unfit => e
+      return failed(:blocked, e.message, e).tap { |result| result.need = "create" }
     rescue Exception => e # rubocop:disable Lint/RescueException
-      return raised(e)
+      need = ProctorFactories.needed(attempt.codes)
+      return raised(e, attempt.ghost?).tap { |result| result.need = need }
     end
     run = noted
+    run[:need] = ProctorFactories.needed(attempt.codes)
     result = @light ? ProctorResult.new(kind: :return, observations: [], noise: false, value: value) : looked_at(attempt, receiver, args, [before, texts, yielded], value)
     run.each { |key, part| result[key] = part }
+    result.seen |= rules_broken(attempt, receiver) | rows_answered(attempt, receiver, value)
     result.steps = effort unless @light
     result.yielded = @given
     result
+  end
+
+  # Whether an object has no method of this name itself.
+  def unknown?(receiver, message)
+    return false unless Symbol === message && message.match?(/\A[a-z_]\w*[?!=]?\z/i)
+
+    type = Module === receiver ? receiver.singleton_class : ProctorExplore::KIND.bind_call(receiver)
+    !type.method_defined?(message) && !type.private_method_defined?(message)
   end
 
   def looked_at(...)
@@ -246,15 +309,20 @@ class ProctorExecute
   end
 
   def described(attempt, receiver, args, (before, texts, yielded), value)
+    return validated(receiver, value) if attempt.method["name"] == "valid?" && ProctorRecords.record?(receiver) && !value
+
     list = []
     setter = attempt.method["name"].match?(/\A(\w+|\[\])=\z/)
+    @locals = attempt.locals&.keys
     list.concat(returned(value, receiver)) unless setter || attempt.block == "&probe"
     list << yields(yielded) if attempt.block == "&probe"
     list.concat(asked(attempt)) if attempt.stubs
     list.concat(heard(attempt)) if attempt.locals
+    list.concat(ProctorRailsEffects.sights { |value| code_of(value) })
     after = state(receiver)
     changed = before && before != after
-    list << attributes(before[1], after[1], receiver) if changed
+    list << attributes(before[1], after[1], receiver) if changed && !kept_in_table?(receiver)
+    list.concat(stored_changes(attempt, receiver)) if ProctorDatabase.active?
     list << settings(receiver) if Module === receiver
     args.each_with_index do |arg, index|
       next unless texts[index]
@@ -262,11 +330,11 @@ class ProctorExecute
       text = @render.code(arg)
       next if text.nil? || text == texts[index]
 
-      list << { "kind" => "argument", "index" => index, "matcher" => "eq(#{text})", "words" => "changes the argument to #{text.length > 50 ? 'what it should be' : text}" }
+      list << { "kind" => "argument", "index" => index, "matcher" => "eq(#{text})", "words" => "changes the argument to #{@render.words(arg)}" }
     end
     unless @out.string.empty?
       text = @render.code(@out.string)
-      list << { "kind" => "output", "matcher" => "output(#{text}).to_stdout", "words" => "prints #{text.length > 50 ? 'its text' : text}" } if text
+      list << { "kind" => "output", "matcher" => "output(#{text}).to_stdout", "words" => "prints #{@render.words(@out.string.chomp)}" } if text
     end
     # An assignment gives back what is assigned; only a plain call shows what the method returns.
     list.concat(returned(value, receiver)) if setter && list.compact.empty?
@@ -274,6 +342,8 @@ class ProctorExecute
   end
 
   def returned(value, receiver)
+    return letter(value) if ProctorRailsEffects.letter?(value)
+
     listing = Enumerator === value && !(Enumerator::Lazy === value) && value.size != Float::INFINITY
     if listing
       matcher, words = @render.matcher(value.first(50))
@@ -285,10 +355,19 @@ class ProctorExecute
     [Object === value ? nil : blank(value)].compact
   end
 
+  # An email that a mailer made.
+  def letter(mail)
+    pairs = ProctorRailsEffects.letter(mail) { |value| code_of(value) }
+    return [] if pairs.empty?
+
+    words = mail.subject ? "writes an email about #{mail.subject.to_s.inspect}" : "writes an email"
+    [{ "kind" => "return", "matcher" => "have_attributes(#{pairs.map { |name, code| "#{name}: #{code}" }.join(', ')})", "words" => words, "parts" => [nil, pairs] }]
+  end
+
   # An object without methods can only be asked for by its class.
   def blank(value)
     name = ProctorExplore::KIND.bind_call(value).name
-    name && { "kind" => "kind", "matcher" => name, "words" => "returns #{name.match?(/\A[AEIOU]/) ? 'an' : 'a'} #{name}" }
+    name && { "kind" => "kind", "matcher" => name, "words" => "returns #{@render.article(name)}" }
   end
 
   def attributes(before, after, receiver)
@@ -298,7 +377,7 @@ class ProctorExecute
     return nil if different.empty?
 
     pairs = different.map { |name, text| "#{name}: #{text}" }.join(", ")
-    { "kind" => "state", "matcher" => "have_attributes(#{pairs})", "words" => "changes #{different.keys.join(' and ')}", "parts" => [nil, different] }
+    { "kind" => "state", "matcher" => "have_attributes(#{pairs})", "words" => changed_words(different.keys), "parts" => [nil, different] }
   end
 
   # What a module says of its settings after they were changed.
@@ -310,7 +389,13 @@ class ProctorExecute
     pairs = names.first(8).to_h { |name| [name, reading(receiver, name)] }.compact.first(4).to_h
     return nil if pairs.empty?
 
-    { "kind" => "state", "matcher" => "have_attributes(#{pairs.map { |name, text| "#{name}: #{text}" }.join(', ')})", "words" => "changes #{pairs.keys.join(' and ')}", "parts" => [nil, pairs] }
+    { "kind" => "state", "matcher" => "have_attributes(#{pairs.map { |name, text| "#{name}: #{text}" }.join(', ')})", "words" => changed_words(pairs.keys), "parts" => [nil, pairs] }
+  end
+
+  # What a change is called: the attributes that differ, few of them.
+  def changed_words(names)
+    said = (names - %w[to_s to_h to_a]).map { |name| name == "itself" ? "the object" : @render.name_in_words(name) }.uniq.first(3)
+    said.empty? ? "changes the object" : "changes #{said.length > 1 ? "#{said[0..-2].join(', ')} and #{said.last}" : said.first}"
   end
 
   def reading(receiver, name)
@@ -326,27 +411,49 @@ class ProctorExecute
   def asked(attempt)
     (attempt.stubs.keys - ProctorWorld::SILENT).filter_map do |name|
       calls = (ProctorWorld.called[name] || []).uniq
-      codes = calls.length == 1 ? calls[0].map { |arg| @render.code(arg) } : [nil]
-      next if codes.empty? || !codes.all?
+      codes = calls.length == 1 && arguments_of(*calls[0])
+      next if !codes || (codes.empty? && !ProctorWorld.door?(name))
 
       target, method = name.delete_suffix("&").split(".", 2)
-      { "kind" => "call", "matcher" => "#{target}).to have_received(#{method.to_sym.inspect}).with(#{codes.join(', ')}", "words" => "asks #{name.delete_suffix('&')}" }
+      { "kind" => "call", "matcher" => received(target, method, codes), "words" => "calls #{@render.name_in_words(method)} on #{target.split('::').last}" }
     end
   end
 
+  # What was given, as code, with variables of the example where it is one of these; nil if it cannot be written.
+  def arguments_of(args, options)
+    codes = args.map { |arg| code_of(arg) } + options.map { |key, value| (code = code_of(value)) && "#{key}: #{code}" }
+    codes if codes.all?
+  end
+
+  def code_of(value)
+    own = @locals&.find { |local| value.equal?(@binding.local_variable_get(local)) }
+    own || of_record(value) || @render.code(value)
+  end
+
+  def received(target, method, codes) = "#{target}).to have_received(#{method.to_sym.inspect}).with(#{codes.empty? ? 'no_args' : codes.join(', ')}"
+
   # What stand-ins were told, where that is one thing.
   def heard(attempt)
-    attempt.locals.keys.flat_map do |local|
+    stand_ins = attempt.locals.select { |_, code| code.start_with?("instance_double(") }.keys
+    stand_ins.flat_map do |local|
       calls = @binding.local_variable_get(local).proctor_heard.uniq
       calls.group_by(&:first).filter_map do |name, list|
-        codes = list.length == 1 && list[0][1]&.map { |arg| @render.code(arg) }
-        next if !codes || codes.empty? || !codes.all? || name.end_with?("?")
+        codes = list.length == 1 && arguments_of(*list[0].drop(1))
+        next if !codes || name.end_with?("?") || (codes.empty? && !ProctorNames.order?(name))
 
-        { "kind" => "call", "matcher" => "#{local}).to have_received(#{name.inspect}).with(#{codes.join(', ')}", "words" => "tells #{local.tr('_', ' ')} to #{name}" }
+        { "kind" => "call", "matcher" => received(local, name, codes), "words" => told(local, name) }
       end
-    end.first(3)
+    end.first(6)
   rescue StandardError
     []
+  end
+
+  def told(local, name)
+    who = local.tr("_", " ").sub(/\Agiven /, "")
+    what = name.to_s.delete("!=").tr("_", " ")
+    return "sets the #{what} of the #{who}" if name.end_with?("=")
+
+    ProctorNames.order?(name) ? "tells the #{who} to #{what}" : "asks the #{who} for #{what}"
   end
 
   def yields(yielded)
@@ -385,12 +492,97 @@ class ProctorExecute
     end
   end
 
+  # Rows and stored objects before a call, to see what it does to them.
+  def stored_before(attempt, receiver)
+    return nil unless ProctorDatabase.active?
+
+    named = record_variables(attempt)
+    named["RECEIVER"] = receiver if ProctorRecords.record?(receiver) && named.none? { |_, one| one.equal?(receiver) }
+    @render.known = named.to_a.reverse
+    [ProctorDatabase.counts, named.transform_values { |record| ProctorRecords.in_table(record) }, named, named.transform_values { |record| ProctorRecords.attributes(record) }]
+  end
+
+  def record_variables(attempt)
+    (attempt.locals || {}).keys.to_h { |name| [name, @binding.local_variable_get(name)] }.select { |_, value| ProctorRecords.record?(value) }
+  end
+
+  # Whether the change of an object was stored: then the table is looked at.
+  def kept_in_table?(receiver)
+    return false unless ProctorRecords.record?(receiver) && @stored
+
+    name = @stored[2].find { |_, one| one.equal?(receiver) }&.first
+    name && @stored[1][name] && @stored[1][name] != ProctorRecords.in_table(receiver)
+  end
+
+  # What a call did to the tables: rows that came and went, stored objects that are different now, what was found wrong.
+  def stored_changes(attempt, receiver)
+    counts, before, named, held = @stored
+    list = ProctorRecords.row_changes(counts)
+    named.each do |name, record|
+      after = ProctorRecords.in_table(record)
+      # What is not stored can only be asked itself; the object of the call is looked at anyway.
+      if before[name].nil? && after.nil?
+        list << changed_row(name, name, record, held[name], ProctorRecords.attributes(record)) unless record.equal?(receiver)
+      elsif before[name] && after
+        list << changed_row("#{name}.reload", name, record, before[name], after)
+      end
+    end
+    list.concat(ProctorRecords.errors_of(receiver)) if ProctorRecords.record?(receiver)
+    list.compact.map { |one| local_receiver(one, receiver, attempt) }
+  end
+
+  def changed_row(shown, name, record, before, after)
+    different = after.reject { |attribute, value| before[attribute] == value }.transform_values { |value| expected_code(value) }.compact.first(ProctorRecords::NAMED).to_h
+    return nil if different.empty?
+
+    pairs = different.map { |attribute, code| "#{attribute}: #{code}" }.join(", ")
+    verb = shown == name ? "sets" : "stores"
+    { "kind" => "record", "matcher" => "#{shown}).to have_attributes(#{pairs}", "words" => "#{verb} #{different.keys.map { |word| word.tr('_', ' ') }.join(' and ')} of the #{record.model_name.human.downcase}" }
+  end
+
+  # A moment about now is another one every time; that it is there is not.
+  def expected_code(value)
+    moment = value.respond_to?(:acts_like_time?) || value.respond_to?(:acts_like_date?)
+    moment && (value.to_time - Time.now).abs < NEAR ? "be_present" : @render.code(value)
+  end
+
+  # An object that is a variable already is called so.
+  def local_receiver(one, receiver, attempt)
+    name = (attempt.locals || {}).keys.find { |local| @binding.local_variable_get(local).equal?(receiver) }
+    name ? one.merge("matcher" => one["matcher"].sub(/\ARECEIVER/, name)) : one
+  end
+
+  # What was wrong with an object is all there is to say of its validation.
+  def validated(receiver, value)
+    list = ProctorRecords.errors_of(receiver)
+    ProctorResult.new(kind: :return, observations: list, noise: list.empty?, value: value, changed: false)
+  end
+
+  # Each thing that a validation finds wrong counts like a branch.
+  def rules_broken(attempt, receiver)
+    return [] unless attempt.method["name"] == "valid?" && attempt.method["base"] && ProctorRecords.record?(receiver)
+
+    receiver.errors.details.flat_map { |name, list| list.map { |one| ProctorRecords.rule_key(attempt.method["base"], name, one[:error]) } }
+  end
+
+  # So does each kind of answer to a question about a table.
+  def rows_answered(attempt, receiver, value)
+    return [] unless attempt.method["base"] && attempt.method["testable"] && ProctorDatabase.record?(receiver)
+
+    kind = ProctorRecords.answer_kind(value, receiver.unscoped.count)
+    kind ? [ProctorRecords.rule_key(attempt.method["base"], attempt.method["name"], kind)] : []
+  end
+
   def mutable?(arg) = String === arg || Array === arg || Hash === arg
 
   # Variables (to see whether anything changed) and readable attributes (to say what).
   def state(receiver)
     return nil if nil.equal?(receiver) || Module === receiver || ProctorDouble === receiver || !(Object === receiver)
 
+    if ProctorRecords.record?(receiver)
+      pairs = ProctorRecords.attributes(receiver).transform_values { |value| @render.code(value) }.compact
+      return [[pairs, receiver.new_record?, receiver.destroyed?], pairs]
+    end
     case receiver
     when String, Array, Hash
       code = @render.code(receiver)
@@ -402,23 +594,32 @@ class ProctorExecute
     nil
   end
 
-  def raised(error)
+  # A message that nobody knows may be refused: then the usual error is meant.
+  def raised(error, refused = false)
     run = noted
     place = error.backtrace_locations&.first
     explicit = place && place.path.start_with?(@root) && @raise_lines[place.path.delete_prefix("#{@root}/")]&.include?(place.lineno)
     explicit = false if error.instance_of?(NoMethodError) || error.instance_of?(NameError)
     name = error.class.name
     own = error.class.respond_to?(:name) && name && defined_here?(name)
-    noise = !explicit && !own && NOISE.any? { |type| error.is_a?(type) }
-    noise ||= !explicit && error.is_a?(ArgumentError) && error.message.start_with?("wrong number", "missing keyword", "unknown keyword")
+    refused &&= error.instance_of?(NoMethodError) && error.message.start_with?("undefined method") && !error.backtrace_locations&.first&.path.to_s.empty? && super_from_here?(error)
+    noise = !explicit && !own && !refused && NOISE.any? { |type| error.is_a?(type) }
+    noise ||= !explicit && !own && error.is_a?(ArgumentError)
+    noise ||= !explicit && !own && name.to_s.match?(/\A(?:ActiveRecord|ActiveModel|SQLite3)::/) && !MEANT.include?(name)
     return failed(:invalid, "error without a name") if name.nil?
 
-    message = explicit || own ? @render.code(error.message.to_s) : nil
+    message = explicit || own || MEANT.include?(name) ? @render.code(error.message.to_s) : nil
     matcher = message && message.length < 300 ? "raise_error(#{name}, #{message})" : "raise_error(#{name})"
-    one = { "kind" => "raise", "matcher" => matcher, "words" => "raises #{name}" }
+    one = { "kind" => "raise", "matcher" => matcher, "words" => "raises #{name.split('::').last}" }
     ProctorResult.new(kind: :raise, observations: [one], noise: noise, reason: name, error: error, yielded: @given, **run)
   rescue StandardError => e
     failed(:invalid, e.class.name)
+  end
+
+  # Whether a method for unknown messages handed one on to Ruby: the error arose where `super` stands.
+  def super_from_here?(error)
+    place = error.backtrace_locations&.first
+    place && place.path.start_with?(@root) && place.base_label == "method_missing"
   end
 
   def defined_here?(name)

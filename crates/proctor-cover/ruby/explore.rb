@@ -3,11 +3,13 @@
 require "json"
 require_relative "vary"
 require_relative "hint"
+require_relative "case_lines"
 
 # Looks for calls of one method that do different things: promising values first, then what comparisons and errors of
 # earlier calls ask for, then variations of what worked. How much is tried is counted, not timed: the same code gives the same calls.
 class ProctorExplore
   include ProctorVary
+  include ProctorCaseLines
 
   BLOCKS = ["{ |*args| args.first }", "&probe", "{ |*args| args }", "{ true }", "{ nil }", '{ "x" }', "{ |*args| args.length }", "{ false }", "{ [] }", "{ {} }"].freeze
   SLOW = 10
@@ -21,6 +23,18 @@ class ProctorExplore
   MOST = 140
   # The class of anything, objects without methods included.
   KIND = Kernel.instance_method(:class)
+
+  # Plain values in code.
+  LITERAL = /"[^"]*"|(?<=: ):\w+|(?<=: )\d+(?![\w.])/.freeze
+
+  # So many objects are tried with the arguments that came furthest.
+  FURTHER = 60
+
+  # So many calls in front of one.
+  LATER = 4
+
+  # So many answers of stand-ins are exchanged for failures in one part of a call.
+  FAILURES = 24
 
   # So many calls without anything new are enough; in a second round, where much is known, fewer.
   IDLE = [700, 350].freeze
@@ -67,7 +81,7 @@ class ProctorExplore
       @tried[attempt.key] = true
       seen = @execute.run(attempt)
       @steps -= seen.steps * 2
-      found << [attempt, seen] unless seen.noise
+      found << [attempt, seen] unless seen.noise || seen.need
     end
   end
 
@@ -75,7 +89,7 @@ class ProctorExplore
   def adopt(attempt, method)
     @method = method
     result = @execute.run(attempt)
-    return false if result.noise || %i[blocked invalid].include?(result.kind)
+    return false if result.noise || result.need || %i[blocked invalid].include?(result.kind)
 
     result = @execute.agreed(result, elsewhere { @execute.run(attempt) })
     result ? tell(attempt, result) : false
@@ -86,6 +100,7 @@ class ProctorExplore
   def prepare(method, klass, receivers, allowance)
     @method = method
     @owner = klass["name"]
+    @values.focus(@owner)
     @random = Random.new(method["id"].sum)
     @hint = ProctorHint.new(@values, @execute, @owner)
     @tried = {}
@@ -105,9 +120,22 @@ class ProctorExplore
     @looks = allowance["steps"]
     @deadline = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) + allowance["seconds"]
     @blocked = Hash.new(0)
+    @strategy = nil
     @receivers = receivers
-    @params = method["params"]
+    @rescued = klass["rescued"] || []
+    @changing = method["scope"] == "class" || method["name"] == "initialize" ? [] : klass["changing"] || []
+    @failures = Hash.new(0)
+    @params = handed_on(method, klass)
     @lists = @params.map { |param| [param["name"], @values.for_param(param, @owner)] }.to_h
+    @lists[@params.first["name"]] = @values.messages if ProctorObserve::GHOSTS.include?(method["name"]) && @params.any?
+  end
+
+  # `def self.call(...)` takes what the constructor takes.
+  def handed_on(method, klass)
+    return method["params"] unless method["params"].any? { |param| param["kind"] == "forward" }
+
+    constructor = klass["methods"].find { |one| one["name"] == "initialize" }
+    method["params"].reject { |param| param["kind"] == "forward" } + (constructor ? constructor["params"] : [])
   end
 
   def search
@@ -118,6 +146,8 @@ class ProctorExplore
     each_pair
     each_setting
     guided(@left / 6)
+    from_deepest
+    each_failure
     one_at_a_time
     guided(@left / 3)
     sweep
@@ -132,10 +162,40 @@ class ProctorExplore
     guided(@left / 3)
     each_receiver
     each_setting
+    from_deepest
+    each_failure
     guided(@left / 3)
     sweep
     guided(@left / 2)
     vary
+  end
+
+  # What came furthest, on other objects: which collaborators matter shows only behind the guards.
+  def from_deepest
+    lead = @corpus.max_by { |one| [one.result.seen.length, -one.attempt.cost] }
+    return unless lead && @receivers.length > 1
+
+    with, without = @receivers.partition { |code| code.include?("instance_double(") }
+    (with.first(FURTHER) + without.first(FURTHER / 4)).each { |receiver| attempt([ProctorCase.new(**lead.attempt.to_h, receiver: receiver), lead.chosen]) }
+    guided(@left / 6)
+  end
+
+  # What happens when a collaborator fails in a way that the class expects: one answer at a time raises instead.
+  def each_failure
+    errors = @rescued.first(4).map { |type| "raising(#{type}, \"went wrong\")" }
+    return if errors.empty?
+
+    leads = @corpus.sort_by { |lead| -lead.result.seen.length }.first(4)
+    leads.each do |lead|
+      one = lead.attempt
+      @rescued.first(4).flat_map { |type| ProctorStandIns.failing(one.receiver, type) }.first(FAILURES).each { |code| attempt([ProctorCase.new(**one.to_h, receiver: code), lead.chosen]) }
+      one.args.each_with_index do |arg, place|
+        @rescued.first(4).flat_map { |type| ProctorStandIns.failing(arg, type) }.first(FAILURES).each do |code|
+          attempt([ProctorCase.new(**one.to_h, args: one.args.dup.tap { |list| list[place] = code }), lead.chosen])
+        end
+      end
+      (one.stubs || {}).each_key { |name| errors.each { |code| attempt([ProctorCase.new(**one.to_h, stubs: one.stubs.merge(name => code)), lead.chosen]) } }
+    end
   end
 
   def resume(attempt)
@@ -179,6 +239,21 @@ class ProctorExplore
         made, given = make(chosen, receiver: receiver)
         made.before = code
         attempt([made, given])
+      end
+      each_literal_in(code)
+    end
+  end
+
+  # What stands in a row may be asked for.
+  def each_literal_in(code)
+    return unless code.match?(ProctorStandIns::STORED)
+
+    required = @params.select { |param| %w[required key].include?(param["kind"]) }
+    code.scan(LITERAL).flatten.uniq.first(6).each do |literal|
+      required.first(2).each do |param|
+        made, chosen = make(given.merge(param["name"] => literal))
+        made.before = code
+        attempt([made, chosen])
       end
     end
   end
@@ -290,7 +365,7 @@ class ProctorExplore
     if @random.rand < 0.4 && from.match?(/[(\["{\d]/)
       copy.args[place] = @random.rand < 0.5 ? from : swap(from)
     else
-      own, into = [from, copy.args[place]].map { |code| code.scan(TOKEN).reject { |token| token.start_with?("instance_double") } }
+      own, into = [from, copy.args[place]].map { |code| code.scan(TOKEN).reject { |token| token.match?(OPENED) } }
       return if own.empty? || into.empty?
 
       copy.args[place] = copy.args[place].sub(into[@random.rand(into.length)]) { own[@random.rand(own.length)] }
@@ -301,6 +376,7 @@ class ProctorExplore
     places = copy.args.each_index.to_a + copy.keys.keys
     settings = @values.settings_for(@method["id"])
     return copy.before = settings[@random.rand(settings.length)] if !settings.empty? && @random.rand < 0.1
+    return copy.receiver = later(copy.receiver) if !@changing.empty? && @random.rand < 0.25
 
     if places.empty? || @random.rand < 0.25
       copy.block = block || copy.block if @method["yields"] && @random.rand < 0.4
@@ -314,6 +390,13 @@ class ProctorExplore
       else copy.keys[place] = change(copy.keys[place], list)
       end
     end
+  end
+
+  # The object after one more of the calls that may change it.
+  def later(receiver)
+    return receiver if receiver.scan("it.").length >= LATER || !receiver.match?(/\A[A-Z]/)
+
+    ProctorStandIns.followed_by(receiver, @changing[@random.rand(@changing.length)])
   end
 
   def block
@@ -366,17 +449,40 @@ class ProctorExplore
   end
 
   def attempt((attempt, chosen))
+    attempt = with_strategy(attempt, @strategy) if @strategy
     return false if @tried[attempt.key]
 
     @tried[attempt.key] = true
+    return false if [attempt.receiver, *attempt.args].any? { |code| ProctorCode.duplicate_key?(code) || ProctorFactories.oddities(code).nil? }
+
     result = @execute.run(attempt, light: true)
     spend(result)
+    # Objects are made as the call needs them: with a database or without.
+    return attempt([other = with_strategy(attempt, @strategy = result.need), chosen_of(other, chosen)]) if result.need
     follow(attempt, chosen, result)
+    @failures[failure_of(result)] += 1 if result.noise
     if %i[blocked invalid].include?(result.kind)
       blocked(attempt, result) if result.kind == :blocked
       return false
     end
     keep(attempt, chosen, result)
+  end
+
+  def with_strategy(attempt, strategy)
+    put = ->(code) { code && ProctorFactories.with_strategy(code, strategy) }
+    ProctorCase.new(**attempt.to_h, receiver: put[attempt.receiver], args: attempt.args.map(&put), keys: attempt.keys.transform_values(&put),
+                    stubs: attempt.stubs&.transform_values(&put), locals: attempt.locals&.transform_values(&put))
+  end
+
+  # Why a call shows nothing, in a line that is the same for all calls that fail like it.
+  def failure_of(result)
+    error = result.error
+    return result.reason.to_s if error.nil? || result.kind == :blocked
+
+    made = "an object or argument could not be made: " if result.kind == :invalid
+    "#{made}#{error.class}: #{error.message.to_s.lines.first.to_s.strip.gsub(/#<([\w:]+)[^>]*>/, '#<\\1>')}".encode(Encoding::UTF_8, invalid: :replace, undef: :replace).scrub("?")[0, 200]
+  rescue StandardError
+    error.class.to_s
   end
 
   # What is always slow on one object may be quick on another.
@@ -417,7 +523,13 @@ class ProctorExplore
   # What kinds of things were compared: a text where there was nothing before is a step, even on the same way.
   def kinds(result)
     found = {}
-    result.notes.each { |id, _, left, _| found[(id << 40) ^ KIND.bind_call(left).__id__] = true }
+    result.notes.each do |id, operator, left, right|
+      found[(id << 40) ^ KIND.bind_call(left).__id__] = true
+      # A table with something else in it than what is looked for: what it has may be asked for instead.
+      found[(id << 40) ^ 1] = true if Hash === left && operator == :[] && !left.empty? && !left.key?(right)
+      # A list for a pattern is another thing with another number of parts.
+      found[(id << 40) ^ left.length] = true if operator == :in && Array === left
+    end
     found.keys
   end
 
@@ -435,6 +547,7 @@ class ProctorExplore
     return false if result.noise && fresh.empty?
     return false if fresh.empty? && (@shapes[shape] >= EACH_WAY || @corpus.length >= MOST || @alike[shape] > ALIKE || @looks.negative?)
 
+    attempt = tidied(attempt, result)
     agreed = seen_twice(attempt, shape)
     return false if agreed.nil? || (agreed.noise && fresh.empty?)
 
@@ -448,6 +561,28 @@ class ProctorExplore
     @base = [chosen, attempt.receiver, attempt.block, false] if !agreed.noise && fresh.length > 1 && agreed.kind == :return
     tell(attempt, agreed)
     !fresh.empty?
+  end
+
+  # The same with arguments that a reader would expect, where that changes nothing.
+  def tidied(attempt, result)
+    (attempt.names || []).each_with_index do |name, place|
+      fit = name && fitting(name, attempt.args[place])
+      attempt = alike(attempt, result, args: attempt.args.dup.tap { |list| list[place] = fit }) if fit
+    end
+    attempt.keys.each do |name, code|
+      fit = fitting(name, code)
+      attempt = alike(attempt, result, keys: attempt.keys.merge(name => fit)) if fit
+    end
+    attempt
+  end
+
+  def fitting(name, code) = code && odd?(name, code) ? @lists[name]&.find { |other| other != "nil" && !odd?(name, other) } : nil
+
+  # The changed call if it goes the same way, the call itself if not.
+  def alike(attempt, result, **change)
+    other = ProctorCase.new(**attempt.to_h, **change)
+    again = @execute.run(other, light: true)
+    again.kind == result.kind && again.noise == result.noise && again.seen.sort == result.seen.sort ? other : attempt
   end
 
   # What is seen of it both here and elsewhere; nil if that is nothing, or nothing new.
@@ -486,78 +621,9 @@ class ProctorExplore
       @corpus.none? { |lead| gates_of(lead).any? }
   end
 
-  def tell(attempt, result)
-    written, result = with_variables(attempt, result)
-    return false unless result
-
-    line = { "type" => "case", "method" => @method["id"], "receiver" => written.receiver, "args" => written.args,
-             "keys" => written.keys, "block" => attempt.block, "names" => attempt.names, "stubs" => attempt.stubs,
-             "locals" => written.locals, "before" => attempt.before, "setup" => written.setup, "seen" => result.seen,
-             "observations" => result.observations.map { |one| one.reject { |key, _| key == "parts" } },
-             "noise" => result.noise, "cost" => attempt.cost, "outcome" => result.kind }
-    owner = KIND.bind_call(result.value).name if result.kind == :return && attempt.block != "&probe" && attempt.locals.nil?
-    line["instance"] = owner if owner && attempt.cost < 120 && attempt.stubs.nil? && attempt.before.nil?
-    line["instance_code"] = attempt.code if line["instance"]
-    line["shape"] = shape_of(result.value) if line["instance"]
-    line["changed"] = mutation(attempt) if result.changed && attempt.cost < 100 && attempt.block.nil? && attempt.stubs.nil? && attempt.locals.nil? && attempt.before.nil?
-    line["prelude"] = prelude(attempt) if prelude?(attempt, result)
-    @out.puts(JSON.generate(line))
-    true
-  rescue JSON::GeneratorError, EncodingError
-    false
-  end
-
-  # Stand-ins become variables of the example, so that it can say what they were asked.
-  def with_variables(attempt, result)
-    return [attempt, result] if attempt.locals || [attempt.receiver, *attempt.args, *attempt.keys.values].none? { |code| code.include?("instance_double(") }
-
-    avoid = [@method["id"][/\A[\w:]+/].split("::").last.gsub(/([a-z\d])([A-Z])/, '\1_\2').downcase]
-    codes, locals = ProctorStandIns.hoisted([attempt.receiver, *attempt.args, *attempt.keys.values], avoid)
-    count = attempt.args.length
-    written = ProctorCase.new(**attempt.to_h, receiver: codes[0], args: codes[1, count], keys: attempt.keys.keys.zip(codes.drop(count + 1)).to_h, locals: locals)
-    again = @execute.run(written)
-    again.kind == result.kind ? [written, @execute.agreed(again, @execute.run(written))] : [written, nil]
-  end
-
-  # What kind of object it is inside: two of the same shape teach little more than one.
-  def shape_of(value)
-    return "" unless Object === value
-
-    value.instance_variables.map do |name|
-      inner = value.instance_variable_get(name)
-      next "nil" if inner.nil?
-
-      inner.respond_to?(:empty?) && inner.empty? ? "empty" : inner.class.name
-    end.join(",")
-  rescue StandardError
-    ""
-  end
-
-  # Whether a call changes settings of a module, so that it may stand before others.
-  def prelude?(attempt, result)
-    !result.touched.to_a.empty? && result.kind == :return && attempt.receiver.match?(/\A[A-Z][\w:]*\z/) && attempt.method["name"] != "initialize" &&
-      attempt.cost < 80 && attempt.block != "&probe" && attempt.stubs.nil? && attempt.locals.nil? && attempt.before.nil?
-  end
-
-  def prelude(attempt)
-    name = attempt.method["name"]
-    name.match?(/\A\w+=\z/) ? "#{attempt.receiver}.#{name.delete_suffix('=')} = #{attempt.args.first}" : attempt.code
-  end
-
-  # The receiver after the call, as an expression; a few calls may follow each other.
-  def mutation(attempt)
-    inner = ProctorCase.new(**attempt.to_h, receiver: "it").code
-    name = attempt.method["name"]
-    inner = "it.#{name.delete_suffix('=')} = #{attempt.args.first}" if name.match?(/\A\w+=\z/)
-    inner = "it[#{attempt.args[0]}] = #{attempt.args[1]}" if name == "[]=" && attempt.args.length == 2
-    before = attempt.receiver
-    return "#{before}.tap { |it| #{inner} }" unless before.include?(".tap { |it|")
-    return nil if before.scan("it.").length > 2 || !before.end_with?(" }")
-
-    "#{before.delete_suffix(' }')}; #{inner} }"
-  end
-
   def report
-    @out.puts(JSON.generate("type" => "explored", "method" => @method["id"], "tries" => @tried.length, "blocked" => @blocked.select { |key, _| String === key }.max_by(&:last)&.first))
+    failure = @failures.reject { |reason, _| @blocked.key?(reason) }.max_by(&:last)&.first
+    blocked = @blocked.select { |key, _| String === key }.max_by(&:last)&.first
+    @out.puts(JSON.generate("type" => "explored", "method" => @method["id"], "tries" => @tried.length, "receivers" => @receivers.length, "blocked" => blocked, "failure" => failure))
   end
 end

@@ -86,6 +86,7 @@ module ProctorFaults
   # Calls like those that reach a fault, on the code as it is (once for all faults of a method), then on the faulty one:
   # what differs is a new case.
   def chase
+    @noticed ||= {}
     by_entry = cases_by_entry
     open = @job["mutants"].select { |mutant| !@noticed[mutant["id"]] && by_entry[mutant["entry"]].any? { |one| !one["noise"] } }.first(CHASED)
     likes = likes_of(open.group_by { |mutant| mutant["entry"] }, by_entry)

@@ -7,6 +7,11 @@ class ProctorValues
     (@matching ||= {})[regexp] ||= ProctorSample.for(regexp, Random.new(7), 16)
   end
 
+  # Messages that an object may not know: ordinary ones of every form, then names that stand in the source.
+  def messages
+    @messages ||= (%w[:a :name :a? :a! :a=] + @literals.map { |code| code[/\A"([a-z_]\w*[?!=]?)"\z/, 1]&.then { |name| ":#{name}" } || code }.grep(/\A:[a-z_]\w*[?!=]?\z/)).uniq.first(40)
+  end
+
   # Codes of things that answer these calls: own ones first, then Ruby's, then a stand-in.
   def responding(names, owner)
     (@responding ||= {})[[names, @instances.length]] ||= begin

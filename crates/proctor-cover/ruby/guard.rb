@@ -26,10 +26,57 @@ module ProctorGuard
     def check_mode(mode, path)
       return if path.is_a?(String) && path == File::NULL
 
+      check_place(path)
+
       case mode
       when String then stop("writes a file") if WRITE.match?(mode)
       when Integer then stop("writes a file") if mode & (File::WRONLY | File::RDWR | File::CREAT) != 0
       end
+    end
+
+    # What stands in a file outside of the project would be carried into a spec. Ruby's own files and its gems may be read.
+    def check_place(path)
+      stop("reads a file outside of the project") if @armed && outside?(path)
+    end
+
+    def outside?(path)
+      text = quietly { path.respond_to?(:to_path) ? path.to_path : path }
+      return false if !text.is_a?(String) || text == File::NULL
+
+      full = quietly { File.exist?(text) ? File.realpath(text) : File.expand_path(text) }
+      !given?(full) && folders.none? { |folder| full == folder || full.start_with?("#{folder}/") }
+    rescue SystemCallError, ArgumentError
+      false
+    end
+
+    # Files that were made for an attempt, see `ProctorScope#file_named`.
+    def given?(path)
+      place = defined?(ProctorScope) && ProctorScope.folder
+      place ? quietly { path.start_with?(File.join(File.realpath(File.dirname(place)), "#{File.basename(place)}-")) } : false
+    end
+
+    def folders
+      @folders ||= quietly do
+        list = [Dir.pwd, RbConfig::CONFIG["rubylibdir"], RbConfig::CONFIG["rubyarchdir"], *$LOAD_PATH, *Gem.path, "/usr/share/zoneinfo"]
+        list.compact.map(&:to_s).select { |folder| File.exist?(folder) }.map { |folder| File.realpath(folder) }.uniq
+      end
+    end
+
+    def install_reading
+      reading = Module.new do
+        %i[read binread readlines foreach sysopen].each do |name|
+          define_method(name) do |path = nil, *args, **options, &block|
+            ProctorGuard.check_place(path)
+            super(path, *args, **options, &block)
+          end
+        end
+        define_method(:copy_stream) do |from, *args|
+          ProctorGuard.check_place(from) if from.is_a?(String)
+          super(from, *args)
+        end
+      end
+      IO.singleton_class.prepend(reading)
+      File.singleton_class.prepend(reading)
     end
 
     def block(owner, names, what)
@@ -46,12 +93,15 @@ module ProctorGuard
     end
 
     def install
+      # The folder of the copy, before code of the project can leave it.
+      folders
       block(Process, %i[fork spawn daemon kill exit! detach setsid], "starts or signals processes")
       block(IO, %i[popen write binwrite], "starts processes or writes files")
       block(File, %i[delete unlink rename write binwrite symlink link chmod chown truncate mkfifo utime], "changes files")
       block(Dir, %i[mkdir rmdir unlink delete chroot], "changes folders")
       install_environment
       install_open
+      install_reading
       install_input
       install_kernel
     end

@@ -6,7 +6,7 @@ require_relative "wish"
 # a value comes from, and writes what was wished for in its place.
 class ProctorHint
   # Names of stand-ins come first: they are no texts.
-  TOKEN = /instance_double\("\w+"|"(?:[^"\\]|\\.)*"|(?<![\w.:"])-?\d+(?:\.\d+)?(?![\w.])|(?<![\w:]):[a-z_]\w*[?!]?|(?<![\w.:])(?:nil|true|false)(?![\w:?])/i.freeze
+  TOKEN = /#{ProctorFactories::CALL}:\w+|instance_double\("\w+"|http_response\([\w:]+, "\d+"|"(?:[^"\\]|\\.)*"|(?<![\w.:"])-?\d+(?:\.\d+)?(?![\w.])|(?<![\w:]):[a-z_]\w*[?!]?|(?<![\w.:])(?:nil|true|false)(?![\w:?])/i.freeze
   LIST = /\{[^{}|]*\}|\[[^\[\]]*\]/.freeze
   # Calls after one call, for one comparison; how often the same comparison is asked about.
   MOST = 160
@@ -29,7 +29,9 @@ class ProctorHint
     found = []
     learn(attempt, result.error, found) if result.error
     result.answers.each do |id, value|
-      next unless open.call(id, value ? 0 : 1) && plain?(value)
+      next unless open.call(id, value ? 0 : 1)
+      next without(attempt, value, found) if ProctorDouble === value
+      next unless plain?(value)
 
       @wish.truth(value).each { |old, list| place(attempt, old, list, found, false) }
     end
@@ -38,6 +40,19 @@ class ProctorHint
     same_host(attempt, found) if result.notes.any? { |_, _, left, right| nameless?(left) || nameless?(right) }
     found.concat(inside(attempt, result.yielded)) if result.yielded
     found.uniq(&:key).first(most)
+  rescue Encoding::CompatibilityError
+    # Texts of two encodings that cannot stand in one.
+    found.uniq(&:key).first(most)
+  end
+
+  # A stand-in was there, and there should have been nothing.
+  def without(attempt, stand_in, found)
+    name = stand_in.inspect[/InstanceDouble\(([\w:]+)\)/, 1]
+    slots(attempt).each do |slot|
+      from = slot[2] =~ /instance_double\("?#{Regexp.escape(name)}"?[,)]/
+      to = from && ProctorCode.closing(slot[2], from + "instance_double(".length)
+      found << replaced(attempt, slot, "#{slot[2][0...from]}nil#{slot[2][to + 1..]}") if to
+    end
   end
 
   # The same call with other texts and numbers in the places of its own.
@@ -66,14 +81,33 @@ class ProctorHint
   def compared(attempt, notes, most)
     lists = Hash.new { |hash, id| hash[id] = [] }
     notes.each do |id, operator, left, right|
-      next if lists[id].length >= HERE || (@asked[[id, brief(left), brief(right)]] += 1) > OFTEN
+      # What a pattern looks at is made of several parts: each of its values is asked about.
+      asked = operator == :in ? left.hash : brief(left)
+      next if lists[id].length >= HERE || (@asked[[id, asked, brief(right)]] += 1) > OFTEN
 
-      close = []
+      close = operator == :in && left.is_a?(Array) ? right.grep(Array).filter_map { |pattern| matched(attempt, left, pattern) } : []
       wishes(operator, left, right).each { |old, list| place(attempt, old, list, close, true) }
       lists[id] << close.first(EACH)
       break if lists.length > most * 2
     end
     in_turn(lists.values.map { |list| in_turn(list) }).first(most)
+  end
+
+  # The call with every part of a list changed at once into what a pattern accepts; nil if one of them cannot be placed.
+  def matched(attempt, left, pattern)
+    pairs = left.zip(pattern).select { |mine, other| !other.nil? && mine != other }
+    more = pattern.drop(left.length)
+    last = left.length - 1
+    # Further parts may come from the same text as the last one.
+    pairs << [left.last, [pattern[last], *more].join("/")] if more.any? && left.last.is_a?(String)
+    pairs.reject! { |mine, other| more.any? && mine.equal?(left.last) && other.equal?(pattern[last]) }
+    pairs.uniq(&:first).inject(attempt) do |changed, (mine, other)|
+      found = []
+      place(changed, mine, [other], found, false)
+      found.first || (return nil)
+    end
+  rescue StandardError
+    nil
   end
 
   # The first of each list, then the second of each.
@@ -144,10 +178,10 @@ class ProctorHint
 
   # What was asked of the world outside gets an answer.
   def outside(attempt, world, found)
-    asked = world.select { |name, _| name.start_with?("File.", "IO.") }.values.flatten(1).map(&:first)
+    asked = world.select { |name, _| name.start_with?("File.", "IO.") }.values.flatten(1).map { |args, _| args.first }
     asked.grep(String).uniq.first(3).each { |path| on_disk(attempt, path, found) }
     (world.keys - (attempt.stubs || {}).keys).first(3).each do |name|
-      ProctorWorld::ANSWERS[name].each do |code|
+      ProctorWorld.answers_for(name).each do |code|
         copy = attempt.dup
         copy.stubs = (attempt.stubs || {}).merge(name => code)
         found << copy
@@ -161,7 +195,7 @@ class ProctorHint
       spots(slot[2], old).each do |from, to, kind, value|
         list.each do |new|
           code = written(kind, value, old, new)
-          next if code.nil? || code.length > 400
+          next if code.nil? || ProctorCode.size(code) > 400
 
           text = slot[2][0...from] + code + slot[2][to..]
           found << replaced(attempt, slot, text) unless text == slot[2]
@@ -169,14 +203,59 @@ class ProctorHint
       end
     end
     options(attempt, old, list, found) if old.is_a?(Hash)
+    by_attribute(attempt, old, list, found) if ProctorFactories.any?
+    in_records(attempt, old, list, found) if @values.records && found.length == before
     whole(attempt, old, list, found) if anywhere && found.length == before
+  end
+
+  # An attribute of an object that a factory makes has this value: the factory is given another.
+  def by_attribute(attempt, old, list, found)
+    slots(attempt).each do |slot|
+      object = made_by_factory(slot[2])
+      next unless object
+
+      names = ProctorFactories.attributes(object).select { |_, value| value.class == old.class && value == old }.keys.first(6)
+      names.product(list.first(4)).each do |name, new|
+        code = ProctorFactories.overridden(slot[2], name, ProctorFactories.fitting(object, name, code_of(new)) || next)
+        found << replaced(attempt, slot, code) if code && code != slot[2]
+      end
+    end
+  end
+
+
+  MADE = /\b([A-Z][\w:]*)\.(?:create!|new)(\((?!\)))?/.freeze
+
+  # The value may be what a stored object has by default: then the attribute is given.
+  def in_records(attempt, old, list, found)
+    slots(attempt).each do |slot|
+      slot[2].to_enum(:scan, MADE).map { $~ }.each do |match|
+        inside = match[2] ? slot[2][match.end(0)...ProctorCode.closing(slot[2], match.end(0))] : ""
+        @values.records.holding(match[1], old).reject { |name| inside.match?(/(?:\A|, )#{name}: /) }.first(3).each do |name|
+          list.first(3).each do |new|
+            code = code_of(new)
+            given = match[2] ? "(#{name}: #{code}, " : "(#{name}: #{code})"
+            found << replaced(attempt, slot, slot[2][0...match.begin(2) || match.end(0)] + given + slot[2][match.end(0)..]) if code && code.length < 60
+          end
+        end
+      end
+    end
+  end
+
+  # The object that the first factory of a code makes.
+  def made_by_factory(code)
+    match = ProctorFactories::CALL.match(code)
+    stop = match && ProctorCode.closing(code, match.end(0))
+    return nil unless stop
+
+    call = code[match.begin(0)..stop]
+    (@made ||= {}).fetch(call) { @made[call] = @execute.value_of(call) }
   end
 
   # The value stands nowhere as such: it may be made from any argument.
   def whole(attempt, old, list, found)
     return if old.is_a?(Module)
 
-    list.each { |new| another_key(attempt, (new.keys - old.keys).first, new, found) if new.is_a?(Hash) && new.length == old.length + 1 } if old.is_a?(Hash)
+    list.each { |new| one_key(attempt, old, new, found) if new.is_a?(Hash) } if old.is_a?(Hash)
 
     slots(attempt).each do |slot|
       next unless %i[arg key].include?(slot[0])
@@ -186,9 +265,15 @@ class ProctorHint
         found << replaced(attempt, slot, code) if code && code != slot[2]
         next unless old.is_a?(String) && new.is_a?(String)
 
-        texts(slot[2]).each { |from, to, own| found << replaced(attempt, slot, slot[2][0...from] + (own + new).inspect + slot[2][to..]) }
+        texts(slot[2]).select { |_, _, own| Encoding.compatible?(own, new) }.each { |from, to, own| found << replaced(attempt, slot, slot[2][0...from] + (own + new).inspect + slot[2][to..]) }
       end
     end
+  end
+
+  # A table that is wished for with one key more, or with something else under one.
+  def one_key(attempt, old, new, found)
+    changed = new.keys.reject { |key| old.key?(key) && old[key] == new[key] }
+    another_key(attempt, changed.first, new, found) if changed.length == 1
   end
 
   # Options may have been merged with others since they were given: one more, wherever some are given or could be.
@@ -201,11 +286,28 @@ class ProctorHint
         found << replaced(attempt, slot, slot[2][0...from] + code + slot[2][to..]) if code
       end
     end
-    return unless key.is_a?(Symbol) && key.match?(/\A[a-z_]\w*\z/) && attempt.receiver.match?(/\A[A-Z][\w:]*\.new\z/)
+    return unless key.is_a?(Symbol) && key.match?(/\A[a-z_]\w*\z/)
 
-    copy = attempt.dup
-    copy.receiver = "#{attempt.receiver}(#{key}: #{code_of(value)})"
-    found << copy
+    option = "#{key}: #{code_of(value)}"
+    slots(attempt).push([:receiver, nil, attempt.receiver]).uniq.each do |slot|
+      code = with_option(slot[2], key, option) if %i[receiver arg].include?(slot[0])
+      found << replaced(attempt, slot, code) if code
+    end
+  end
+
+  # An object that is made with one option more, or with another value for it.
+  def with_option(code, key, option)
+    opening = code[/\A[A-Z][\w:]*\.new\b/]
+    return nil unless opening
+    return "#{opening}(#{option})#{code.delete_prefix(opening)}" unless code[opening.length] == "("
+
+    inner = opening.length + 1
+    parts = ProctorCode.arguments(code, inner)
+    to = ProctorCode.closing(code, inner)
+    return nil unless to
+
+    args = parts.map { |from, till| code[from...till] }.reject { |arg| arg.start_with?("#{key}: ") }
+    "#{opening}(#{[*args, option].join(', ')})#{code[to + 1..]}"
   end
 
   # Short texts in a code: [from, to, text].
@@ -268,7 +370,18 @@ class ProctorHint
     []
   end
 
+  # Texts of data: what they hold is what the code looks at.
+  def data?(value, old)
+    return false unless value.is_a?(String) && value.start_with?("{", "[") && defined?(JSON)
+
+    [false, true].any? { |symbols| JSON.parse(value, symbolize_names: symbols) == old }
+  rescue StandardError
+    false
+  end
+
   def relation(value, old)
+    return :data if (old.is_a?(Hash) || old.is_a?(Array)) && data?(value, old)
+
     case old
     when String
       case value
@@ -296,6 +409,7 @@ class ProctorHint
   def written(kind, value, old, new)
     case kind
     when :same then code_of(new)
+    when :data then new.is_a?(Hash) || new.is_a?(Array) ? JSON.generate(new).inspect : nil
     when :part then new.is_a?(String) || new.is_a?(Symbol) || new.is_a?(Numeric) ? value.sub(old) { new.to_s }.inspect : nil
     when :symbol then new.is_a?(String) || new.is_a?(Symbol) ? new.to_sym.inspect : nil
     when :text then new.is_a?(String) || new.is_a?(Symbol) ? new.to_s.inspect : code_of(new)
@@ -343,14 +457,15 @@ class ProctorHint
   # A stand-in that did not know an answer gets one, unless it stands for a class that does not know it either.
   def answer(attempt, error, found)
     name = error.name
-    return unless name.match?(/\A[a-z_]\w*[?!]?\z/)
+    return unless name.match?(/\A[a-z_]\w*[?!=]?\z/)
 
+    key = name.end_with?("=") ? name.inspect : name
     opening = /instance_double\("?#{Regexp.escape(error.owner)}"?/
     values = name.end_with?("?") ? %w[true false] : ['"x"', "1", "[]", "nil"]
     slots(attempt).each do |slot|
-      next unless slot[2].match?(opening) && !slot[2].include?(" #{name}:")
+      next unless slot[2].match?(opening) && !slot[2].include?(" #{key}:")
 
-      values.each { |value| found << replaced(attempt, slot, slot[2].sub(opening) { |head| "#{head}, #{name}: #{value}" }) }
+      values.each { |value| found << replaced(attempt, slot, slot[2].sub(opening) { |head| "#{head}, #{key}: #{value}" }) }
     end
   end
 
@@ -377,10 +492,13 @@ class ProctorHint
 
   # A module is tried in an empty class; what it expects of that class is added.
   def host(attempt, error, found)
-    return unless attempt.receiver.match?(HOST) && error.name.to_s.match?(/\A[a-z_]\w*[?!]?\z/)
+    return unless attempt.receiver.match?(HOST)
     return if error.is_a?(NoMethodError) && !error.receiver.class.name.nil?
 
     name = error.name
+    descended(attempt, name, found)
+    return unless name.to_s.match?(/\A[a-z_]\w*[?!]?\z/)
+
     ['"x"', "1", "[]", "{}", "nil"].each do |value|
       copy = attempt.dup
       copy.receiver = attempt.receiver.sub(/ \}\.new/) { "; def #{name}(*) = #{value} }.new" }
@@ -388,7 +506,17 @@ class ProctorHint
     end
   end
 
-  HOST = /\A((?:Class\.new|Struct\.new\(:a, :b\)) \{ .* \})\.new/.freeze
+  # A module that asks for what one of Ruby's collections offers belongs into a class that descends from it.
+  def descended(attempt, name, found)
+    return unless attempt.receiver.start_with?("Class.new { include ")
+
+    %w[Hash Array String].select { |type| Object.const_get(type).method_defined?(name) || Object.const_get(type).private_method_defined?(name) }.first(2).each do |type|
+      filled = { "Hash" => ["", ".merge!(\"a\" => 1)"], "Array" => ["", ".push(1, 2)"], "String" => ["(\"a\")"] }[type]
+      filled.each { |tail| found << replaced(attempt, [:receiver, nil], attempt.receiver.sub("Class.new {", "Class.new(#{type}) {") + tail) }
+    end
+  end
+
+  HOST = /\A((?:Class\.new(?:\(\w+\))?|Struct\.new\(:a, :b\)) \{ .* \})\.new/.freeze
 
   # Another object of the class that a module is tried in: the class becomes a variable of the example.
   def same_host(attempt, found)

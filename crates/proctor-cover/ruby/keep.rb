@@ -108,7 +108,7 @@ class ProctorKeep
 
   # Assignments to settings that have a writer: what stands there now, and something else.
   def assignments
-    @modules.flat_map { |mod| slots_of(mod) }.select { |slot| slot.kind == :instance && slot.owner.respond_to?("#{slot.name.to_s.delete('@')}=") }.to_h do |slot|
+    @modules.flat_map { |mod| slots_of(mod) }.select { |slot| slot.kind != :constant && slot.owner.respond_to?("#{slot.name.to_s.delete('@')}=") }.to_h do |slot|
       name = "#{slot.owner.name}.#{slot.name.to_s.delete('@')}"
       [name, others(slot.value).map { |code| "#{name} = #{code}" }]
     end
@@ -132,15 +132,17 @@ class ProctorKeep
 
   def constant(name)
     found = Object.const_get(name)
-    found if Module === found && !ProctorShared::CORE.include?(found)
+    found if Module === found && !ProctorShared::CORE.include?(found) && !ProctorShared.framework?(found)
   rescue StandardError, ScriptError
     nil
   end
 
-  def count(mod) = VARIABLES.bind_call(mod).length + mod.class_variables(false).length
+  def count(mod) = variables(mod).length + mod.class_variables(false).length
+
+  def variables(mod) = VARIABLES.bind_call(mod).reject { |name| ProctorDatabase.internal?(mod, name) }
 
   def slots_of(mod)
-    own = VARIABLES.bind_call(mod).map { |name| slot(:instance, mod, name, READ.bind_call(mod, name)) }
+    own = variables(mod).map { |name| slot(:instance, mod, name, READ.bind_call(mod, name)) }
     common = mod.class_variables(false).map { |name| slot(:class, mod, name, mod.class_variable_get(name)) }
     tables = mod.constants(false).reject { |name| mod.autoload?(name) }.map { |name| slot(:constant, mod, name, mod.const_get(name)) }
     own + common + tables.select { |made| made.copy && !made.object }

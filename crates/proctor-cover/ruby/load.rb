@@ -3,6 +3,7 @@
 # Tries to load a project in one of several ways; prints as JSON which one works and what it needs.
 # Usage: ruby load.rb JOB. Each way is tried in a child of its own.
 require "json"
+require_relative "database"
 
 job = JSON.parse(File.read(ARGV[0]))
 Dir.chdir(job["root"])
@@ -31,6 +32,46 @@ def try_way(way, job)
   extra
 end
 
+# Features of Ruby's own library that the file uses when its methods are called, and that nothing has loaded.
+def load_features(job)
+  job["features"].filter_map do |name, feature|
+    next if there?(name)
+
+    require feature
+    feature
+  rescue LoadError
+    nil
+  end.uniq
+end
+
+# Files of constants that the file uses when its methods are called, and that nothing has loaded.
+def load_needed(job, extra)
+  later = []
+  job["needs"].each do |name|
+    file = job["constants"][name]
+    next if file.nil? || extra.include?(file) || later.include?(file) || there?(name)
+
+    begin
+      require file
+      later << file
+    rescue StandardError, ScriptError
+      next
+    end
+  end
+  later
+end
+
+# What keeps the stored classes among those that the file needs from being stored; nil if nothing does, or none is stored.
+def database_problem(job)
+  return nil unless job["stores"]
+  return "ActiveRecord is not loaded" unless ProctorDatabase.loaded?
+
+  missing = job["stored"].reject { |name| there?(name) }
+  return "#{missing.first(3).join(', ')} cannot be loaded" if missing.any?
+
+  ProctorDatabase.problem(job["stored"].map { |name| Object.const_get(name) }.select { |mod| ProctorDatabase.record?(mod) })
+end
+
 # What loads itself when it is named may fail to.
 def there?(name)
   Object.const_get(name).is_a?(Module)
@@ -47,7 +88,8 @@ def attempt(way, job)
     answer = begin
       extra = try_way(way, job)
       missing = job["classes"].reject { |name| there?(name) }
-      { "loaded" => true, "extra" => extra, "missing" => missing }
+      later = load_needed(job, extra)
+      { "loaded" => true, "extra" => extra, "missing" => missing, "later" => later, "features" => load_features(job), "database" => database_problem(job) }
     rescue Exception => e # rubocop:disable Lint/RescueException
       { "loaded" => false, "error" => "#{e.class}: #{e.message}"[0, 2000], "place" => e.backtrace&.first }
     end
@@ -66,8 +108,8 @@ end
 answers = job["files"].map do |file|
   tried = []
   file["ways"].each do |way|
-    tried << attempt(way, job.merge("classes" => file["classes"]))
-    break if tried.last["loaded"] && tried.last["missing"].empty?
+    tried << attempt(way, job.merge("classes" => file["classes"], "needs" => file["needs"], "features" => file["features"], "stored" => file["stored"], "stores" => file["stores"]))
+    break if tried.last["loaded"] && tried.last["missing"].empty? && tried.last["database"].nil?
   end
   tried
 end

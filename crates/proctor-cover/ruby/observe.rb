@@ -4,12 +4,14 @@
 # Usage: ruby observe.rb JOB RESULT. Everything is executed in forked children with limits; this process only collects, in the
 # order of its tasks and never of their ends: the same project gives the same calls.
 require "json"
-%w[shared keep probe guard clock world double sample render values finders execute explore children settle faults].each { |name| require_relative name }
+%w[database shared keep probe guard clock world double sample record_values records queries render values finders execute explore children settle faults reach states factories rails_effects].each { |name| require_relative name }
 
 class ProctorObserve
   include ProctorChildren
   include ProctorSettle
   include ProctorFaults
+  include ProctorReach
+  include ProctorStates
 
   # Calls tried altogether, shared by the methods, and at least for each; the same for what they may take.
   CALLS = 75_000
@@ -18,6 +20,8 @@ class ProctorObserve
   SHARE = (80_000..2_500_000).freeze
   # Probe numbers of a file start at its index times this, as `observation.rs` gives them.
   STRIDE = 100_000
+  # Methods for messages without a method of their own: they are reached through such messages, private or not.
+  GHOSTS = %w[method_missing respond_to_missing?].freeze
   # A round that finds less than this is the last one.
   ENOUGH_MORE = 1.03
   # Parts of the whole time by the clock after which nothing further is begun. Only a machine that is very busy comes near them.
@@ -40,17 +44,24 @@ class ProctorObserve
 
   def run
     load_project
+    ProctorDatabase.start
+    use_what_rails_gives
     @values = ProctorValues.new(@job, Random.new(1))
+    @values.sources = sources
     ProctorScope.folder = File.join(File.dirname(@root), "files")
+    @values.records = ProctorRecordValues.new(@values.literals) if ProctorDatabase.active?
     @execute = ProctorExecute.new(@root, readers, @job["raise_lines"], queries)
     ProctorGuard.install
     ProctorWorld.install(@root)
     find_methods
+    @job["classes"].each { |klass| rescued_in(klass) }
+    ProctorWorld.install_doors(doors)
     @execute.keep.assignments.each { |name, codes| codes.each { |code| @values.setting(name, code) } }
     phase("constructors") { construct }
     phase("class methods") { explore(@class_methods, 1) }
     phase("instance methods") { explore(@instance_methods, 1) }
     phase("settle") { settle }
+    phase("states") { search_states }
     phase("again") { again }
     publish
     unless @job["mutants"].empty?
@@ -91,6 +102,21 @@ class ProctorObserve
     ProctorGuard.install_sockets
   end
 
+  # Stored objects, factories, and what the project's examples have for emails, jobs and the clock.
+  def use_what_rails_gives
+    ProctorQueries.install
+    ProctorRailsEffects.install(@root, @job["spec"], @job["spec_type"])
+    ProctorFactories.install(ProctorRailsEffects.helper?(:create))
+    ProctorFactories.troubles.each { |text| say("type" => "trouble", "message" => text) }
+  end
+
+  # The text of the files that are covered.
+  def sources
+    @job["mutants"].map { |mutant| mutant["file"] }.uniq.map { |file| File.read(File.join(@root, file), encoding: Encoding::UTF_8).scrub("?") }.join("\n")
+  rescue SystemCallError
+    ""
+  end
+
   def readers = @job["classes"].to_h { |klass| [klass["name"], klass["readers"]] }
 
   def queries = @job["classes"].to_h { |klass| [klass["name"], klass["queries"] || []] }
@@ -122,13 +148,16 @@ class ProctorObserve
   def sort(method, klass, mod)
     return unless method["testable"]
 
+    # Emails are written by calling the class.
+    method["scope"] = "class" if ProctorRailsEffects.mailer?(mod) && mod.action_methods.include?(method["name"])
     if method["name"] == "initialize"
-      @constructors << [method, klass] if mod.is_a?(Class) && mod.respond_to?(:new)
+      return @constructors << [method, klass] if mod.is_a?(Class) && mod.respond_to?(:new)
     elsif method["scope"] == "class" || method["module_function"]
-      @class_methods << [method, klass] if mod.respond_to?(method["name"])
-    elsif mod.method_defined?(method["name"])
-      @instance_methods << [method, klass]
+      return @class_methods << [method, klass] if mod.respond_to?(method["name"], GHOSTS.include?(method["name"]))
+    elsif mod.method_defined?(method["name"]) || (GHOSTS.include?(method["name"]) && mod.private_method_defined?(method["name"]))
+      return @instance_methods << [method, klass]
     end
+    (@absent ||= {})[method["id"]] = true
   end
 
   # Ways to make instances of every class, documented ones included.
@@ -144,12 +173,20 @@ class ProctorObserve
 
     name = klass["name"]
     list = @values.instances[name]
+    return list.concat(ProctorFactories.codes(name)) if ProctorFactories.known?(name)
+
     if name == "Object" then list.push('"a"', "[1]", "{ a: 1 }", "1", "nil", "[{ a: 1 }]", "Object.new")
     elsif ProctorValues::CORE.key?(name) then list.concat(ProctorValues::CORE[name])
+    elsif !mod.is_a?(Class) && (hosts = stored_hosts(mod)).any?
+      list.concat(hosts.flat_map { |host| @values.records.instances(host).first(20) }.first(40))
     elsif !mod.is_a?(Class)
       list.push("Class.new { include #{name} }.new", "Struct.new(:a, :b) { include #{name} }.new(1, 2)")
+      # Methods for classes: the class is the object.
+      list.unshift("Class.new { extend #{name} }") if name.end_with?("::ClassMethods")
+    elsif ProctorDatabase.active? && ProctorDatabase.record?(mod) && mod.table_exists?
+      list.concat(@values.records.instances(mod))
     elsif klass["members"]&.any?
-      list << "#{name}.new(#{klass['members'].first(6).map.with_index { |_, place| ['"a"', '1', 'nil'][place % 3] }.join(', ')})"
+      list.concat(record_instances(klass, mod))
     elsif mod.respond_to?(:new) && mod.instance_method(:initialize).arity.then { |arity| arity.zero? || arity == -1 }
       list << "#{name}.new"
     elsif mod.respond_to?(:instance)
@@ -158,6 +195,9 @@ class ProctorObserve
     constructor = klass["methods"].any? { |method| method["name"] == "initialize" }
     inherited(klass, mod, list) unless constructor
   end
+
+  # Stored classes that include a module: its methods need their columns and callbacks.
+  def stored_hosts(mod) = ProctorDatabase.active? ? ProctorDatabase.records.select { |record| record.include?(mod) }.first(2) : []
 
   # A constructor that comes from elsewhere: the parameters are known, their use is not.
   def inherited(klass, mod, list)
@@ -205,9 +245,11 @@ class ProctorObserve
     name = klass["name"]
     return [name] if method["name"] == "initialize" || method["scope"] == "class" || method["module_function"]
 
-    list = @values.instances[name].first(45)
+    @values.focus(name)
+    list = @values.instances[name].first(110) | (klass["variants"] ||= variants(klass))
     subclasses = @values.instances.keys.select { |other| constant(other)&.then { |mod| mod.is_a?(Class) && klass["module"] && mod < klass["module"] } }
     list += subclasses.flat_map { |other| @values.instances[other].first(3) }.first(10)
+    list += subclasses.flat_map { |other| @values.instances[other].first(1) }.first(3).map { |code| "#{code} #{KEPT_BLOCKS.first}" } if keeps_block?(klass)
     list = list.drop(1) + list.first(1) if !klass["module"].is_a?(Class) && list.length > 1
     list.uniq
   end
@@ -216,7 +258,7 @@ class ProctorObserve
     allowed = allowance(round, @round == 2 ? methods.length : @constructors.length + @class_methods.length + @instance_methods.length)
     work(methods, 240, nil, @round == 2 ? REPEATED : EXPLORED) do |(method, klass), out|
       @execute.watch
-      known = @round == 2 ? @cases.select { |one| one["method"] == method["id"] }.map { |one| inline(attempt_of(one)) } : []
+      known = @round == 2 ? @cases.select { |one| one["method"] == method["id"] }.map { |one| ProctorStandIns.inlined(attempt_of(one)) } : []
       ProctorExplore.new(@execute, @values, known_in(file_of(method["id"])), out).method(method, klass, receivers(method, klass), allowed, known)
     end
   end
@@ -233,9 +275,11 @@ class ProctorObserve
       return if spent > @job["seconds"]
 
       @round = 2
+      grow
       open = (@constructors + @class_methods + @instance_methods).reject { |method, _| complete?(method) && !met_open?(method) }
       known = @covered.length + @own.length
       before = @cases.length
+      open.map(&:last).uniq.each { |klass| klass["changing"] = klass["module"].is_a?(Class) ? changing_calls(klass) : [] }
       explore(open, 1)
       settle(@cases.drop(before))
       # A little more is not worth a third look at everything.
@@ -247,7 +291,7 @@ class ProctorObserve
   def met_open?(method)
     known = known_in(file_of(method["id"]))
     @cases.any? do |one|
-      one["method"] == method["id"] && one["seen"].any? { |key| !@places[key >> 1] && !known[key ^ 1] }
+      one["method"] == method["id"] && one["seen"].any? { |key| !@places[key >> 1] && !known[key ^ 1] && !ProctorRecords.rule?(key >> 1) }
     end
   end
 
@@ -257,18 +301,11 @@ class ProctorObserve
                     names: one["names"], stubs: one["stubs"], locals: one["locals"], before: one["before"])
   end
 
-  # The same with stand-ins where they are used, so that they can be changed.
-  def inline(attempt)
-    return attempt unless attempt.locals
-
-    put = ->(code) { attempt.locals.inject(code) { |text, (name, made)| text.gsub(/(?<![:\w"@.])#{name}(?![\w:"])/) { made } } }
-    ProctorCase.new(**attempt.to_h, receiver: put[attempt.receiver], args: attempt.args.map(&put), keys: attempt.keys.transform_values(&put), locals: nil)
-  end
-
   def take(line)
     case line["type"]
     when "case" then take_case(line)
     when "instance" then add_instance(line["class"], line["code"], 12)
+    when "state" then add_instance(line["class"], line["code"], 110)
     when "explored" then @explored[line["method"]] = line
     when "mutant", "trouble" then say(line)
     end
@@ -316,6 +353,7 @@ class ProctorObserve
   def finish
     publish
     @explored.each_value { |line| say(line) }
+    say_unreached
     say("type" => "done", "seconds" => spent)
   end
 end

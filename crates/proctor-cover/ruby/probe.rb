@@ -75,6 +75,12 @@ module ProctorProbe
       value
     end
 
+    # What a `case … in` looks at, and values that its patterns accept.
+    def i(id, accepted, value)
+      add(id, :in, kept(value), accepted) if @count[id] < NOTES
+      value
+    end
+
     # A literal pattern and what it is asked about.
     def p(id, pattern, value)
       add(id, :=~, kept(value), pattern) if @count[id] < NOTES

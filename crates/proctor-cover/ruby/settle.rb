@@ -22,6 +22,7 @@ module ProctorSettle
     put_back(setting, clean)
     kept = clean + others + setting
     gone = all - kept.select { |one| one["stable"].any? }
+    gone.each { |one| (@withdrawn ||= {})[one["method"]] = true unless one["noise"] }
     @cases -= gone
     recount
   end

@@ -47,6 +47,11 @@ class ProctorShared
     found
   end
 
+  # Classes whose variables belong to Rails, which fills them when it likes.
+  def self.framework?(mod)
+    mod.is_a?(Class) && mod.ancestors.any? { |one| %w[ActiveRecord::Base ActionMailer::Base ActiveJob::Base ActionController::Metal].include?(one.name) }
+  end
+
   # The places that are not the same.
   def self.changes(before, after) = (before.keys | after.keys).reject { |key| before[key] == after[key] }
 
@@ -57,14 +62,14 @@ class ProctorShared
   def modules
     @modules ||= @names.filter_map do |name|
       mod = Object.const_get(name)
-      [name, mod] if Module === mod && !CORE.include?(mod)
+      [name, mod] if Module === mod && !CORE.include?(mod) && !ProctorShared.framework?(mod)
     rescue StandardError, ScriptError
       nil
     end
   end
 
   def look_at(name, mod, found)
-    VARIABLES.bind_call(mod).each { |variable| found["#{name} #{variable}"] = digest(READ.bind_call(mod, variable)) }
+    VARIABLES.bind_call(mod).reject { |variable| ProctorDatabase.internal?(mod, variable) }.each { |variable| found["#{name} #{variable}"] = digest(READ.bind_call(mod, variable)) }
     mod.class_variables(false).each { |variable| found["#{name} #{variable}"] = digest(mod.class_variable_get(variable)) }
     mod.constants(false).each do |constant|
       next if mod.autoload?(constant)
@@ -78,6 +83,9 @@ class ProctorShared
   end
 
   def methods_of(mod)
+    # ActiveRecord defines methods when they are first called.
+    return mod.instance_methods(false).select { |name| mod.instance_method(name).source_location&.first.to_s.start_with?(Dir.pwd) }.hash if defined?(ActiveRecord::Base) && mod.is_a?(Class) && mod <= ActiveRecord::Base
+
     [mod.instance_methods(false), mod.private_instance_methods(false), mod.singleton_methods(false), mod.ancestors.length].hash
   end
 

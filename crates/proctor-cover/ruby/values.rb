@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "set"
+require_relative "names"
 
 # Which arguments are worth trying for a parameter: from how it is used, what it is called, what the
 # documentation says, and a pool of ordinary and harvested values. Everything is Ruby code as text.
@@ -42,30 +43,18 @@ class ProctorValues
   GENERIC = ["nil", '"a"', "1", ":a", "[]", "{}", '""', "0", "true", "false", "[1, 2, 3]", "{ a: 1 }", '"hello world"', "-1", "1.5",
              '["a", "b"]', '{ "a" => 1 }', "(1..3)", "->(*args) { args.first }", "/a/", "Object", "100", '"42"', "[[1, 2], [3, 4]]",
              'StringIO.new("a\nb\n")', ":name", "String", '"one\ntwo"'].freeze
-  BY_NAME = [
-    [/\A(opts?|options|attr(ibute)?s|params|config|hash|headers|data|kwargs|context|locals|env|settings|map|mapping)\z/, %w[Hash]],
-    [/(str|string|text|name|path|title|key|word|line|message|msg|label|content|input|source|url|uri|prefix|suffix|desc|description|value|code|template|html|body|format|pattern|char|token|id)\z/, %w[String]],
-    [/(num|number|count|size|length|index|idx|n|i|x|y|width|height|limit|max|min|amount|level|depth|offset|pos|position|year|month|day|hour|port|line_no|precision|step|times|radius|a|b)\z/, %w[Integer Float]],
-    [/(list|array|arr|items|args|argv|values|elements|entries|lines|words|names|keys|rows|columns|parts|segments|nodes|tokens|others|paths|files)\z/, %w[Array]],
-    [/(block|proc|callback|fn|func|handler|callable|lambda)\z/, %w[Proc]],
-    [/(time|timestamp|date|now|_at)\z/, %w[Time Date]],
-    [/(io|out|output|stream|file|stdout|stderr|buffer)\z/, %w[StringIO String]],
-    [/(type|sym|symbol|method_name|attr|attribute|status|state|mode|kind|event)\z/, %w[Symbol String]],
-    [/(class|klass|mod)\z/, %w[Class]],
-    [/(error|exception|err|ex|e)\z/, %w[StandardError]],
-    [/(regex|regexp|re)\z/, %w[Regexp]],
-    [/(enabled|flag|bool|\?)\z/, %w[TrueClass FalseClass]],
-    [/(range)\z/, %w[Range]]
-  ].freeze
   PROBED = %w[String Array Hash Integer Symbol Proc Float Range Regexp StringIO Time Date Set Class StandardError MatchData Method].freeze
   OBJECT = Object.instance_methods.map(&:to_s).freeze
 
   attr_reader :instances, :literals
 
+  # How stored objects are made; nil where nothing is stored.
+  attr_accessor :records
+
   def initialize(job, random)
     @random = random
-    @literals = job["pool"]["literals"]
-    @regexps = job["pool"]["patterns"]
+    @pool = job["pool"]
+    focus(nil)
     @usages = {}
     @methods = {}
     @instances = Hash.new { |hash, key| hash[key] = [] }
@@ -84,6 +73,14 @@ class ProctorValues
     @samples = {}
   end
 
+  # Literals and patterns are those that this class has to do with, until the next call.
+  def focus(owner)
+    own = @pool.fetch("by_class", {})[owner] || @pool
+    @literals = own["literals"]
+    @regexps = own["patterns"]
+    @generic = nil
+  end
+
   # Codes for a parameter, the most promising first.
   def for_param(param, owner)
     usage = spread(param["usage"] || {}, owner)
@@ -91,6 +88,7 @@ class ProctorValues
     Array(param["types"]).each { |type| list.concat(of_type(type, owner)) }
     list.concat(of_usage(usage, owner, 0, param["name"]))
     list.concat(of_name(param["name"], owner))
+    list.unshift(spoken(param["name"])) if spoken?(param["name"], list)
     list << param["default"] if param["default"]&.match?(/\A(nil|true|false|-?\d+(\.\d+)?|:\w+|"[^"#]*"|'[^']*'|\[\]|\{\})\z/)
     list << "nil"
     wide = texts(usage, owner) + GENERIC
@@ -98,13 +96,58 @@ class ProctorValues
     list.uniq.first(90)
   end
 
+  # Values that nobody would choose for a parameter, unless its name or use asks for them.
+  ODD = /\A(?:nil|\[\]|\{\}|""|Object|String|->.*|\/.*|\[nil\]|StringIO\.new.*)\z/m.freeze
+
+  def odd?(code, param, owner)
+    return false unless code.match?(ODD)
+
+    @fitting ||= {}
+    fit = @fitting[[owner, param["name"]]] ||= Array(param["types"]).flat_map { |type| of_type(type, owner) } + of_usage(spread(param["usage"] || {}, owner), owner, 0, param["name"]) + of_name(param["name"], owner) + [param["default"]]
+    !fit.include?(code)
+  end
+
+  # A text that says what it stands for.
+  def spoken(name) = name.to_s.tr("_", " ").inspect
+
+  # Names that say something, where nothing better than any text is known.
+  def spoken?(name, list) = name.to_s.match?(/\A[a-z]{3,}[a-z_]*\z/) && (list.empty? || ANY_TEXT.include?(list.first))
+
+  # Texts that say nothing.
+  ANY_TEXT = (CORE["String"] + [":a", ":foo"] - ['""']).freeze
+
+  def meaningless?(code, param) = ANY_TEXT.include?(code) && param["name"].to_s.match?(/\A[a-z]{3,}[a-z_]*\z/)
+
   # Calls that change settings of modules, to stand before others: a few of each method.
   def setting(method, code)
     list = (@settings ||= {})[method] ||= []
-    list << code if list.length < 3 && @settings.length <= 12 && !list.include?(code)
+    list << code if list.length < 3 && (@settings.length <= 12 || mentioned?(method)) && @settings.length <= 60 && !list.include?(code)
   end
 
-  def settings_for(method) = (@settings || {}).reject { |other, _| other == method }.values.flatten(1).first(16)
+  def settings_for(method) = rows_for(method) + (@settings || {}).reject { |other, _| other == method }.sort_by.with_index { |(name, _), place| [mentioned?(name) ? 0 : 1, place] }.flat_map(&:last).first(16)
+
+  # The source of the files that are covered, to know which settings they speak of.
+  attr_writer :sources
+
+  def mentioned?(setting) = @sources.to_s.match?(/\b#{Regexp.escape(setting[/\w+(?=[=?!]?\z)/].to_s)}\b/)
+
+  # Rows that a method may find: those of its own class for a class method, else those of the classes that it names.
+  def rows_for(method)
+    return [] unless @records
+
+    @rows ||= {}
+    return @rows[method] if @rows.key?(method)
+
+    @rows[method] = begin
+      owner = class_named(method[/\A[\w:]+/])
+      # What must be unique is there already.
+      return @rows[method] = @records.rows(owner).first(1) if method.end_with?("#valid?") && ProctorDatabase.record?(owner)
+
+      found = ProctorDatabase.record?(owner) && method.include?(".") ? [owner] : []
+      found += ((@methods[method] || {})["constants"] || []).map { |name| resolve(name, method[/\A[\w:]+/]) }.select { |mod| ProctorDatabase.record?(mod) }
+      found.uniq.flat_map { |record| @records.rows(record) }.first(24)
+    end
+  end
 
   def generic
     @generic ||= (GENERIC + @literals.first(60)).uniq
@@ -140,6 +183,7 @@ class ProctorValues
     end
     type = type[/\A[#:\w]+/].to_s
     return [type] if type.match?(/\A:\w+\z/)
+    return responses(type) if type.start_with?("Net::HTTP") && loaded?("Net")
     return ALIASES[type].flat_map { |name| CORE[name] } if ALIASES.key?(type)
     return CORE[type] if CORE.key?(type) && loaded?(type)
 
@@ -149,7 +193,20 @@ class ProctorValues
     of_class(name)
   end
 
+  # Answers of other machines that are of this class.
+  def responses(type)
+    wanted = Object.const_get(type)
+    return [] unless wanted.is_a?(Class) && wanted <= Net::HTTPResponse
+
+    codes = Net::HTTPResponse::CODE_TO_OBJ.select { |_, klass| klass <= wanted }.first(2)
+    codes.map { |code, klass| "http_response(#{klass.name}, #{code.inspect}, \"{}\")" }
+  rescue NameError
+    []
+  end
+
   def of_class(name)
+    return record_codes(name) if @records && ProctorDatabase.record?(class_named(name))
+
     known = @instances[name].first(6)
     known += @instances.keys.select { |other| subclass?(other, name) }.flat_map { |other| @instances[other].first(2) }
     known = CORE[name] if known.empty? && CORE.key?(name) && loaded?(name)
@@ -178,7 +235,47 @@ class ProctorValues
     end
   end
 
+  # What a door to the world outside may answer, from how its answer is used; errors that somebody rescues come last.
+  def door_answers(name, usage, owner, rescued)
+    target, asked = name.split(".", 2)
+    list = target == "Net::HTTP" ? http_answers(asked, usage, owner) : of_usage(usage, owner, 0, asked)
+    list = ["yielding"] + list if usage["block"] && list.none? { |code| code.start_with?("yielding") }
+    list += %w[true false] if usage["truth"] || list.empty?
+    list += ["nil", '"x"', "1", "{}"] unless target == "Net::HTTP"
+    (list.first(10) + rescued.map { |type| "raising(#{type}, \"went wrong\")" }.first(4)).uniq
+  end
+
+  def combine(one, other)
+    one.merge(other) do |_key, left, right|
+      case left
+      when Array then (left + right).uniq
+      when Hash then combine(left, right)
+      else left || right
+      end
+    end
+  end
+
   private
+
+  # Connections of Net::HTTP are stand-ins, answers are real ones that were never sent.
+  def http_answers(asked, usage, owner)
+    given = usage["element"]
+    if given
+      answers = given["calls"].to_h.keys.to_h { |name| [name, ProctorWorld::VERBS.include?(name) ? ProctorWorld::RESPONSES : ["nil"]] }
+      return varied_answers(answers).map { |one| "yielding(#{ProctorStandIns.code('Net::HTTP', one)})" }
+    end
+    return ['"{}"', '""'] if asked == "get"
+    return ProctorWorld::RESPONSES if ProctorWorld::VERBS.include?(asked)
+
+    answers = usage["calls"].to_h.keys.to_h { |name| [name, ProctorWorld::VERBS.include?(name) ? ProctorWorld::RESPONSES : ["nil"]] }
+    answers.empty? ? of_usage(usage, owner, 0, asked) : varied_answers(answers).map { |one| ProctorStandIns.code("Net::HTTP", one) }
+  end
+
+  # The first answer of each, then one of them changed at a time.
+  def varied_answers(choices)
+    full = choices.transform_values(&:first)
+    [full, *choices.flat_map { |asked, values| values.drop(1).map { |value| full.merge(asked => value) } }]
+  end
 
   def loaded?(type) = Object.const_defined?(type) && !Object.autoload?(type)
 
@@ -224,16 +321,6 @@ class ProctorValues
     usage
   end
 
-  def combine(one, other)
-    one.merge(other) do |_key, left, right|
-      case left
-      when Array then (left + right).uniq
-      when Hash then left.merge(right)
-      else left || right
-      end
-    end
-  end
-
   # `name` is what the value is called where it is used.
   def of_usage(usage, owner, depth, name = "value")
     return [] if depth > 3
@@ -246,7 +333,8 @@ class ProctorValues
     list.concat(hashes(usage, owner, depth)) if usage["keys"]
     list.concat(arrays(usage, owner, depth, name)) if usage["element"]
     list.concat(responders(usage, owner, depth, name))
-    list << "nil" << "true" if usage["truth"]
+    list << "nil" if usage["truth"] || usage["calls"]&.key?("nil?")
+    list << "true" if usage["truth"]
     list.uniq
   end
 
@@ -267,7 +355,10 @@ class ProctorValues
   end
 
   def hashes(usage, owner, depth)
-    choices = usage["keys"].map { |key, inner| [key, (of_usage(inner, owner, depth + 1, key.delete('^a-zA-Z0-9_')) + ['"x"', "1"]).uniq.first(5)] }
+    choices = usage["keys"].map do |key, inner|
+      name = key.delete("^a-zA-Z0-9_")
+      [key, (ProctorNames.values(name) + of_usage(inner, owner, depth + 1, name) + ['"x"', "1"]).uniq.first(5)]
+    end
     return [] if choices.empty?
 
     full = choices.map { |key, values| pair(key, values.first) }
@@ -294,6 +385,8 @@ class ProctorValues
     list = ["[#{inner.first}]", "[#{inner.first(3).join(', ')}]", "[]", "[#{inner.first}, #{inner.first}]"]
     calls = (usage["calls"] || {}).keys
     list.unshift("{ a: #{inner.first} }") if calls.any? { |name| %w[each_pair key? keys to_h].include?(name) }
+    # Asked by a key that is not known, it may as well be a table.
+    list.insert(1, "{}") if calls.include?("[]")
     list + inner.map { |item| "[#{item}]" }
   end
 
@@ -306,15 +399,31 @@ class ProctorValues
 
     @responders[key] = begin
       core = PROBED.select { |type| loaded?(type) && calls.all? { |name| Object.const_get(type).method_defined?(name) } }
+      further = asks_further?(usage)
+      core = [] if further
       list = core.first(4).flat_map { |type| CORE[type].first(type == core.first ? 12 : 4) }
       own = @instances.select { |name, _| (mod = class_named(name)) && calls.all? { |call| mod.method_defined?(call) } }
+      stored = own.keys.select { |one| @records && ProctorDatabase.record?(class_named(one)) }
+      return @responders[key] = record_codes(stored_as(stored, name)) + ["nil"] if stored.any? && core.empty?
+
       mine = own.values.flat_map { |codes| codes.first(3) }.first(10)
+      mine = [] if further
       list = core.empty? || calls.length > 2 ? mine + list : list + mine
       list.concat(doubles(usage, owner, depth, name)) if core.empty?
       partial(calls).each { |type| list.concat(CORE[type].first(4)) } if list.empty?
       list
     end
   end
+
+  # Whether what a call gives back is asked for something that no plain value answers: then it is no list that `find` is called on.
+  def asks_further?(usage)
+    usage["calls"].any? do |asked, inner|
+      further = (inner["calls"] || {}).keys - OBJECT
+      !asked.match?(/\A(?:dig|fetch|\[\])\z/) && further.any? { |name| PLAIN.none? { |type| type.method_defined?(name) } }
+    end
+  end
+
+  PLAIN = [String, Array, Hash, Integer, Float, Symbol, Proc, Range, Regexp, Time, MatchData, Method, Enumerator, Module].freeze
 
   def partial(calls)
     scored = PROBED.select { |type| loaded?(type) }.map { |type| [calls.count { |name| Object.const_get(type).method_defined?(name) }, type] }
@@ -325,26 +434,83 @@ class ProctorValues
   def doubles(usage, owner, depth, name)
     return [] if depth > 2
 
-    names = (usage["calls"].keys - OBJECT).select { |asked| asked.match?(/\A[a-z_]\w*[?!]?\z/) }.first(8)
-    return [] if names.empty?
+    names = (usage["calls"].keys - OBJECT).select { |asked| asked.match?(/\A[a-z_]\w*[?!=]?\z/) }.first(12)
+    # What a factory makes needs no stand-in.
+    return [] if names.empty? || ProctorFactories.known?(ProctorStandIns.type(name, names, @classes).to_s)
 
-    choices = names.map do |asked|
-      values = of_usage(usage["calls"][asked], owner, depth + 1, asked).first(5)
-      values = asked.end_with?("?") ? %w[true false] : ['"x"', "1", "nil"] if values.empty?
-      [asked, values]
-    end
-    full = choices.map { |asked, values| [asked, values.first] }.to_h
-    others = choices.flat_map { |asked, values| values.drop(1).map { |value| full.merge(asked => value) } }
-    [full, *others].first(10).map { |answers| ProctorStandIns.code(name, answers, @classes) }
+    choices = names.to_h { |asked| [asked, answers(usage["calls"][asked], owner, depth, asked)] }
+    varied_answers(choices).first(14).map { |chosen| ProctorStandIns.code(name, chosen, @classes) }
+  end
+
+  # What a stand-in may answer when it is asked this.
+  def answers(usage, owner, depth, asked)
+    return yielding(usage, owner, depth, asked) if usage["block"]
+    return %w[true false] if asked.end_with?("?")
+    return ["nil"] if asked.end_with?("=")
+
+    values = of_usage(usage, owner, depth + 1, asked)
+    # Whether there is anything matters more than what it is.
+    values = [values.first, "nil", *values.drop(1)] if values.include?("nil")
+    return values.uniq.first(6) unless values.empty?
+    return %w[true nil] if ProctorNames.order?(asked)
+
+    values = of_name(asked, owner).first(3)
+    values.empty? ? [asked.tr("_", " ").inspect, "1", "nil"] : values
+  end
+
+  # A stand-in that is given a block calls it, with what the block uses.
+  def yielding(usage, owner, depth, asked)
+    return ["yielding"] unless usage["element"]
+
+    given = of_usage(usage["element"], owner, depth + 1, asked.to_s.delete_suffix("s")).first(5)
+    given = ['"x"'] if given.empty?
+    given.map { |code| "yielding(#{code})" }
   end
 
   def of_name(name, owner)
     own = @classes.select { |klass| klass.split("::").last.downcase == name.to_s.delete("_").downcase }
     list = own.flat_map { |klass| of_class(klass) }
-    rule = BY_NAME.find { |pattern, _| name.to_s.match?(pattern) }
-    list.concat(rule[1].select { |type| loaded?(type) }.flat_map { |type| CORE[type].first(6) }) if rule
+    list.concat(of_identifier(name))
+    list.concat(record_ids(name, owner)) if @records
+    list.concat(ProctorNames.values(name))
+    list.concat(ProctorNames.types(name).select { |type| loaded?(type) }.flat_map { |type| CORE[type].first(6) })
     list << owner_instance(owner) if name == "other"
     list.compact
+  end
+
+  # Of the classes that would do, the one that is called like the value.
+  def stored_as(names, word)
+    plain = word.to_s.delete("_@").downcase
+    names.find { |name| plain == name.split("::").last.downcase } || names.find { |name| plain.end_with?(name.split("::").last.downcase) } || names.first
+  end
+
+  # Objects of a stored class: stored ones first, in all their variants; doubles of them would show nothing.
+  def record_codes(name)
+    (@record_codes ||= {})[[name, @instances[name].length]] ||= begin
+      stored, others = @instances[name].partition { |code| code.match?(ProctorStandIns::STORED) }
+      (stored.first(40) + others.first(6)).uniq
+    end
+  end
+
+  # Keys of stored objects: `order_id`, or `id` of the class itself. Keys are never written as numbers.
+  def record_ids(name, owner)
+    return [] unless name.to_s.match?(/(?:\A|_)ids?\z/)
+
+    word = name.to_s.sub(/_?ids?\z/, "")
+    record = word.empty? ? class_named(owner.to_s) : ProctorDatabase.records.find { |one| one.name.split("::").last.downcase == word.delete("_") }
+    return [] if !ProctorDatabase.record?(record) || ProctorFactories.known?(record.name)
+
+    made = @records.stored(record)
+    return [] unless made
+
+    name.to_s.end_with?("ids") ? ["[#{made}.id]", "[]"] : ["#{made}.id", "0"]
+  end
+
+  # `order_id`: of an object that is stored, in each of its states.
+  def of_identifier(name)
+    word = name.to_s[/\A(\w+)_id\z/, 1]
+    own = word ? @classes.select { |klass| klass.split("::").last.downcase == word.delete("_").downcase } : []
+    own.flat_map { |klass| ProctorFactories.codes(klass).map { |code| "#{ProctorFactories.with_strategy(code, 'create')}.id" } }
   end
 
   def owner_instance(owner) = @instances[owner.to_s].first

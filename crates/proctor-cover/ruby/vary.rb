@@ -3,7 +3,9 @@
 # Small changes of code that stands for a value. Needs `@random` and `@values`.
 module ProctorVary
   # Names of stand-ins come first: they are no texts.
-  TOKEN = /instance_double\("\w+"|"(?:[^"\\]|\\.)*"|(?<![\w.:"])-?\d+(?:\.\d+)?(?![\w.])|(?<![\w:]):[a-z_]\w*/.freeze
+  TOKEN = /#{ProctorFactories::CALL}:\w+|instance_double\("\w+"|http_response\([\w:]+, "\d+"|"(?:[^"\\]|\\.)*"|(?<![\w.:"])-?\d+(?:\.\d+)?(?![\w.])|(?<![\w:]):[a-z_]\w*/.freeze
+  OPENED = /\A(?:instance_double|http_response|#{ProctorFactories::CALL})/.freeze
+  # Of what a value may grow to, in what there is to read.
   LONGEST = 300
 
   private
@@ -22,13 +24,13 @@ module ProctorVary
       when 3 then swap(code)
       else deform(code, list)
       end
-    changed.length > LONGEST ? code : changed
+    ProctorCode.size(changed) > LONGEST ? code : changed
   end
 
   # Another literal of the same kind somewhere in the code.
   def swap(code)
     places = []
-    code.scan(TOKEN) { places << $~.offset(0) unless $~[0].start_with?("instance_double") }
+    code.scan(TOKEN) { places << $~.offset(0) unless $~[0].match?(OPENED) }
     return code if places.empty?
 
     from, to = places[@random.rand(places.length)]
@@ -82,7 +84,7 @@ module ProctorVary
     when 0 then own + other
     when 1 then own.dup.insert(place, other)
     when 2 then own.length > 1 ? own[0...place] + own[place + 1..].to_s : own
-    when 3 then own + [" ", "\n", "-", "1", "A", ":", "/", ",", "(", ")", "\"", "'", "=", "#", "."].sample(random: @random)
+    when 3 then own + [" ", "\n", "-", "1", "A", ":", "/", ",", "(", ")", "\"", "'", "=", "#", ".", "é"].sample(random: @random)
     when 4 then "#{own} #{other}"
     when 5 then "#{own}\n#{other}"
     when 6 then own * 2

@@ -1,20 +1,11 @@
 # frozen_string_literal: true
 
-# Runs spec files with plain RSpec, each time in a process of its own and under other circumstances: another order, day, time
-# zone and random seed, all files together or one alone. Examples that fail only after certain others are victims: who
-# disturbs them is looked for by halving what ran before.
+# Runs spec files as their users will: the `rspec` program in a process of its own, with the project's `.rspec` and nothing
+# loaded besides, again and again in other orders, on other days, in other time zones, all files together or one alone.
+# Examples that fail only after certain others are victims: who disturbs them is looked for by halving what ran before.
 # Usage: ruby verify.rb JOB RESULT
 require "json"
-require "rspec/core"
-
-# A clock that can be moved.
-module ProctorShift
-  class << self
-    attr_accessor :seconds
-  end
-
-  def now(*args, **options) = super + (ProctorShift.seconds || 0)
-end
+require "rbconfig"
 
 class ProctorVerify
   # Victims whose disturber is looked for; seconds that a run may take.
@@ -30,7 +21,7 @@ class ProctorVerify
     failed = @outcomes.flat_map { |one| one["examples"].select { |example| example["status"] == "failed" }.map { |example| [one, example] } }
     disturbed = @job["halve"] ? disturbances(failed) : []
     { "errors" => @outcomes.map { |one| one["error"] }, "passed" => count("passed"), "pending" => count("pending"),
-      "failed" => failed.map { |_, example| place(example) }.uniq, "disturbed" => disturbed }
+      "failed" => failed.map { |_, example| place(example) }.uniq, "disturbed" => disturbed, "reasons" => reasons(failed) }
   end
 
   private
@@ -38,6 +29,19 @@ class ProctorVerify
   def count(status) = @outcomes.map { |one| one["examples"].count { |example| example["status"] == status } }.min
 
   def place(example) = example.values_at("file", "line")
+
+  # [[place, why], ...]: the first failure of each place, with what was special about that run.
+  def reasons(failed)
+    failed.uniq { |_, example| place(example) }.map { |one, example| [place(example), "#{example['message']} (#{circumstances(one['run'])})"] }
+  end
+
+  def circumstances(run)
+    alone = run["specs"].length == 1 && @job["runs"].any? { |other| other["specs"].length > 1 }
+    parts = ["plain rspec", "seed #{run['seed']}"]
+    parts << "the file alone" if alone
+    parts << "the clock moved by #{run['shift']} seconds, #{run['environment'].map { |pair| pair.join('=') }.join(' ')}" if run["shift"] != 0
+    parts.join(", ")
+  end
 
   # [[place of a victim, place of who disturbs it], ...] for examples that hold alone.
   def disturbances(failed)
@@ -114,35 +118,43 @@ class ProctorVerify
     end
   end
 
+  # Nothing of ours is loaded but a formatter that needs nothing itself, and the moved clock where it is moved.
   def start(run, out)
-    log = "#{out}.log"
-    fork do
-      $stdin.reopen(File::NULL)
-      $stdout.reopen(log, "w")
-      $stderr.reopen($stdout)
-      $PROGRAM_NAME = "rspec"
-      ENV.update(run["environment"])
-      ProctorShift.seconds = run["shift"]
-      Time.singleton_class.prepend(ProctorShift) if run["shift"] != 0
-      srand(run["shift"])
-      arguments = ["--format", "json", "--out", out, "--order", "random:#{run['seed']}", *run["specs"]]
-      ARGV.replace(arguments)
-      exit RSpec::Core::Runner.run(arguments, $stderr, $stdout)
+    clock = run["shift"].zero? ? [] : ["-r", File.join(__dir__, "shifted_clock.rb")]
+    arguments = ["--require", File.join(__dir__, "plain_formatter.rb"), "--format", "ProctorPlainFormatter", "--out", out,
+                 "--order", "random:#{run['seed']}", *run["specs"]]
+    variables = run["environment"].merge("PROCTOR_CLOCK_SHIFT" => (run["shift"].to_s unless run["shift"].zero?))
+    Process.spawn(variables, RbConfig.ruby, *clock, *program, *arguments, in: File::NULL, %i[out err] => "#{out}.log")
+  end
+
+  # The `rspec` program where there is one; what it does, where RSpec can only be loaded.
+  def program
+    @program ||= begin
+      found = ENV["PATH"].to_s.split(File::PATH_SEPARATOR).any? { |folder| File.executable?(File.join(folder, "rspec")) }
+      found ? ["-S", "rspec"] : ["-e", '$PROGRAM_NAME = "rspec"; require "rspec/core"; RSpec::Core::Runner.invoke', "--"]
     end
   end
 
+  # Lines of the formatter: `example`, `message` and `end`, with fields between tabs.
   def read(run, out)
-    report = JSON.parse(File.read(out))
-    outside = report.dig("summary", "errors_outside_of_examples_count").to_i.positive?
-    error = (report["messages"] || ["an error outside of examples"]).join("\n").strip if outside
-    examples = report["examples"].map do |one|
-      { "id" => one["id"], "file" => one["file_path"].delete_prefix("./"), "line" => one["line_number"], "status" => one["status"] }
+    lines = File.readlines(out, chomp: true, encoding: "UTF-8").map { |line| line.split("\t") }
+    ending = lines.find { |kind,| kind == "end" }
+    return unreadable(run, out) unless ending
+
+    messages = lines.filter_map { |kind, text| text.undump if kind == "message" }
+    examples = lines.select { |kind,| kind == "example" }.map do |_, status, id, file, line, message|
+      { "id" => id.undump, "file" => file.undump.delete_prefix("./"), "line" => line.to_i, "status" => status, "message" => message.undump }
     end
+    error = messages.empty? ? "an error outside of examples" : messages.join("\n").strip if ending[1].to_i.positive?
     { "run" => run, "error" => error, "examples" => examples }
-  rescue SystemCallError, JSON::ParserError
-    { "run" => run, "error" => "rspec gave no report, or takes too long: #{log_of(out)}", "examples" => [] }
+  rescue SystemCallError, RuntimeError, ArgumentError
+    unreadable(run, out)
   ensure
     [out, "#{out}.log"].each { |path| File.delete(path) if File.exist?(path) }
+  end
+
+  def unreadable(run, out)
+    { "run" => run, "error" => "rspec gave no report, or takes too long: #{log_of(out)}", "examples" => [] }
   end
 
   def log_of(out)

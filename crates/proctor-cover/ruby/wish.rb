@@ -25,6 +25,7 @@ class ProctorWish
       if EQUAL.include?(operator) then [[left, near(right)], [right, near(left)]]
       elsif ORDER.include?(operator) then [[left, around(right)], [right, around(left)]]
       elsif operator == :when then [[left, fitting(right)]]
+      elsif operator == :in then right.flat_map { |pattern| resembling(left, pattern) }
       elsif operator == :=== then [[right, fitting(left)]]
       elsif CLASS.include?(operator) then [[left, fitting(right)]]
       elsif LOOKUP.include?(operator) then lookup(left, right)
@@ -36,7 +37,7 @@ class ProctorWish
 
   # For a condition that was only ever true, or only ever false.
   def truth(value)
-    [[value, value ? [nil, false] : [true, "x", 1]]]
+    [[value, value ? [false, nil] : [true, "x", 1]]]
   end
 
   # For an error that says what was missing.
@@ -69,7 +70,7 @@ class ProctorWish
     when Float then [value, value - 0.5, value + 0.5]
     when Numeric then [value]
     when String then [value, "#{value}a", value[0...-1].to_s]
-    else [value]
+    else defined?(Date) && value.instance_of?(Date) ? [value, value - 1, value + 1] : [value]
     end
   end
 
@@ -85,6 +86,18 @@ class ProctorWish
     end
   end
 
+  # What would make a value like one that a pattern accepts, part by part: parts come from different places.
+  def resembling(value, wanted)
+    return [[value, [wanted]]] unless value.is_a?(Array) && wanted.is_a?(Array)
+
+    pairs = value.zip(wanted).select { |mine, other| mine != other && !other.nil? && mine.instance_of?(other.class) }.map { |mine, other| [mine, [other]] }
+    more = wanted.drop(value.length)
+    # What is missing may come from the same text as the last part.
+    last = value.last
+    pairs << [last, more.first(1).flat_map { |part| ["#{wanted[value.length - 1]}/#{part}", "#{last}/#{part}"] }] if more.any? && last.is_a?(String)
+    pairs + [[value, [wanted]]]
+  end
+
   def bounds(range)
     first = range.begin
     last = range.end
@@ -96,10 +109,12 @@ class ProctorWish
   def lookup(left, right)
     case left
     when Hash
-      adding = left.key?(right) ? [left.reject { |key, _| key == right }] : with_key(left, right)
+      adding = left.key?(right) ? [left.reject { |key, _| key == right }, *other_values(left, right)] : with_key(left, right)
       adding = [] if left.length > 12
       [[left, adding], [right, left.keys.first(10)], *instead(left, left.keys, right)]
     when Array
+      # Asked by a name, it should have been a table.
+      return [[left, with_key({}, right)], [right, left.grep(right.class).first(6)]] if right.is_a?(Symbol) || right.is_a?(String)
       return [[right, left.grep(right.class).first(6)]] unless right.is_a?(Integer)
 
       [[left, right >= left.length && right < 20 ? [left + ["x"] * (right + 1 - left.length), left + [1] * (right + 1 - left.length)] : []]]
@@ -113,6 +128,20 @@ class ProctorWish
     return [] if left.include?(wanted)
 
     parts.first(3).filter_map { |part| [part, [wanted]] if part.instance_of?(wanted.class) && (String === part || Symbol === part || Integer === part) }
+  end
+
+  # The same table with something else under a key.
+  def other_values(hash, key)
+    values =
+      case hash[key]
+      when nil, false then FILL + [true]
+      when true then [false]
+      when String then [nil, "x"]
+      when Integer then [hash[key] + 1, 0]
+      when Symbol, Array, Hash then [nil]
+      else []
+      end
+    values.uniq.map { |value| hash.merge(key => value) }
   end
 
   def with_key(hash, key) = FILL.map { |value| hash.merge(key => value) }
@@ -146,6 +175,7 @@ class ProctorWish
     when :include?, :member?, :cover? then membership(left, right)
     when :respond_to? then [[left, codes(@values.responding([right.to_s], @owner))]]
     when :send, :public_send, :method_defined? then [[right, methods_of(left)]]
+    when :parse then left.respond_to?(:name) && left.name == "JSON" && right.is_a?(String) ? [[right, ["{}", "[]", '{"a":1}']]] : []
     when :const_get then left.is_a?(Module) ? [[right, left.constants(false).first(6)]] : []
     else unary(operator, left)
     end

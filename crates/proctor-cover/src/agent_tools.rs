@@ -1,6 +1,7 @@
 //! The tools for agents: `cover_plan` lists what `proctor cover` left open, `cover_submit` is the gate through which an agent
 //! fills it.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use proctor_sandbox::Launcher;
@@ -12,8 +13,9 @@ use serde_json::json;
 
 use crate::{Answer, OpenItem, Refusal};
 
-/// Situations of a page if the call has no limit: each brings the source of a method.
-const DEFAULT_LIMIT: u32 = 3;
+/// Situations of a page if the call has no limit; with details, each brings the source of a method.
+const DEFAULT_LIMIT: u32 = 20;
+const DEFAULT_LIMIT_WITH_DETAILS: u32 = 3;
 
 /// What the tools work with.
 #[derive(Debug, Clone)]
@@ -34,16 +36,16 @@ pub fn agent_tools() -> Vec<Tool<CoveredProject>> {
         title: "See what cover left open",
         group: Group::Cover,
         hints: Hints::READS,
-        description: "List the situations for which `proctor cover` found no input: each with the method's source, the decisions on its path, the example's description \
-             and its place in the spec. Nothing is run. Write an example for one and give it to cover_submit. Run `proctor cover` in a shell first: it covers what it can by itself.",
+        description: "List the situations for which `proctor cover` found no input, each with what is missing in a few words and the names that values can be given for; \
+             `details` adds source and decisions. Nothing is run. Give cover_submit the missing values, or a whole example. Run `proctor cover` in a shell first: it covers what it can by itself.",
     };
     let submit = ToolDeclaration {
         name: "cover_submit",
         title: "Fill one open situation",
         group: Group::Cover,
         hints: Hints::RUNS_PROGRAMS,
-        description: "Propose the body of one example of cover_plan. It is run in a scratch copy and kept only if it parses, stays within its example, passes under several clocks \
-             and orders, takes exactly its path, and fails when a small fault is put into the code. Otherwise it is refused with the reason: change the body and submit again.",
+        description: "Propose values for one situation of cover_plan (the expectation is what the call does with them), or the body of its example. It is run in a scratch copy and kept only if it parses, stays within its example, passes under several clocks \
+             and orders, takes exactly its path, and fails when a small fault is put into the code. Otherwise it is refused with the reason: change it and submit again.",
     };
     vec![plan.with_blocking_handler(show), submit.with_async_handler(fill)]
 }
@@ -55,7 +57,10 @@ struct PlanParameters {
     /// Only these sources, as seen from the project's root. Leave out for all that were covered.
     #[serde(default)]
     files: Vec<String>,
-    /// How many at once; 3 if not given, at most 100.
+    /// Whether to add the method's source, the decisions on the path, and what else is known.
+    #[serde(default)]
+    details: bool,
+    /// How many at once; if not given 20, with details 3; at most 100.
     #[serde(default)]
     limit: Option<u32>,
     /// Where to go on: `next` of the answer before.
@@ -67,7 +72,7 @@ struct PlanParameters {
 #[derive(Debug, Serialize, JsonSchema)]
 struct Planned {
     /// Situations that wait for an example.
-    items: Vec<OpenItem>,
+    items: Vec<PlannedItem>,
     /// How many there are in all.
     total: u64,
     /// How many covered sources were looked at.
@@ -80,14 +85,56 @@ struct Planned {
     next: Option<String>,
 }
 
+/// One situation, in few words.
+#[derive(Debug, Serialize, JsonSchema)]
+struct PlannedItem {
+    /// Give this to `cover_submit`.
+    id: String,
+    /// The skipped example, `spec:line`.
+    place: String,
+    /// `Class#name`
+    method_id: String,
+    /// The contexts and the example's description.
+    situation: String,
+    /// What is missing.
+    missing: String,
+    /// Names under which `cover_submit` must be given values; none if it wants an example.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    required: Vec<String>,
+    /// Names under which it can be given values; `self` is the object that the method is called on.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    optional: Vec<String>,
+    /// All that is known, if asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    details: Option<OpenItem>,
+}
+
+impl PlannedItem {
+    fn new(item: OpenItem, details: bool) -> Self {
+        let (required, optional) = item.call.names();
+        let words = item.contexts.iter().chain([&item.description]);
+        Self {
+            id: item.id.clone(),
+            place: format!("{}:{}", item.spec, item.line),
+            method_id: item.method_id.clone(),
+            situation: words.map(String::as_str).collect::<Vec<_>>().join(", "),
+            missing: item.missing.clone(),
+            required,
+            optional,
+            details: details.then_some(item),
+        }
+    }
+}
+
 fn show(project: &CoveredProject, given: PlanParameters) -> Result<Planned, ToolError> {
-    let PlanParameters { files, limit, cursor } = given;
+    let PlanParameters { files, details, limit, cursor } = given;
     let plan = crate::plan(&project.root, &files)
         .map_err(|stop| ToolError::new(kind::REFUSED, &stop).hint(stop.suggestion.clone()))?;
     let total = plan.items.len() as u64;
-    let part = page(plan.items, cursor.as_deref(), Some(limit.unwrap_or(DEFAULT_LIMIT)))?;
+    let usual = if details { DEFAULT_LIMIT_WITH_DETAILS } else { DEFAULT_LIMIT };
+    let part = page(plan.items, cursor.as_deref(), Some(limit.unwrap_or(usual)))?;
     Ok(Planned {
-        items: part.items,
+        items: part.items.into_iter().map(|item| PlannedItem::new(item, details)).collect(),
         total,
         files: plan.files as u64,
         notes: plan.notes,
@@ -101,8 +148,12 @@ fn show(project: &CoveredProject, given: PlanParameters) -> Result<Planned, Tool
 struct Submitted {
     /// The `id` of an item of `cover_plan`.
     id: String,
-    /// The lines between `do` and `end` of the example: plain setup, one call, one exact expectation.
+    /// The lines between `do` and `end` of the example: plain setup, one call, one exact expectation. Leave out if there are values.
+    #[serde(default)]
     body: String,
+    /// By name (of a parameter of the method or of its constructor, or `self` for the object): one Ruby expression each, verified doubles included.
+    #[serde(default)]
+    values: BTreeMap<String, String>,
     /// The example's description, present tense and third person; the planned one if left out.
     #[serde(default)]
     description: Option<String>,
@@ -131,8 +182,9 @@ async fn fill(
         report(Progress { done: 0, total: None, message });
     }
     let work = tokio::task::spawn_blocking(move || {
-        let answer = Answer { description: given.description, body: given.body };
-        crate::submit(&project, &given.id, &answer)
+        let Submitted { id, body, values, description } = given;
+        let answer = Answer { description, body, values };
+        crate::submit(&project, &id, &answer)
     });
     let outcome = work
         .await
@@ -150,7 +202,7 @@ async fn fill(
 fn refused(refusal: Refusal) -> ToolError {
     let sort = match refusal.reason {
         "machine" => kind::IO,
-        "unknown" | "parse" => kind::INVALID_ARGUMENT,
+        "unknown" | "parse" | "values" => kind::INVALID_ARGUMENT,
         _ => kind::REFUSED,
     };
     ToolError::new(sort, &refusal.message)

@@ -101,6 +101,7 @@ mod tests {
         let plan = SpecPlan {
             requires: Vec::new(),
             classes: vec![ClassPlan { name: "A".to_owned(), methods: vec![method] }],
+            ..SpecPlan::default()
         };
         assert_eq!(intact(&file(&plan)), ["A#x"]);
     }

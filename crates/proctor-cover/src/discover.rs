@@ -54,6 +54,8 @@ pub struct Discovery {
     pub items: Vec<Item>,
     /// What is worth saying.
     pub warnings: Vec<String>,
+    /// Files that are no valid Ruby, with the reason: each costs itself only.
+    pub unreadable: Vec<(String, Stop)>,
 }
 
 /// Looks for files and methods.
@@ -72,7 +74,14 @@ pub fn discover(project: &Project, mode: &Mode, choice: &Choice) -> Result<Disco
         let read = discovery.all.iter().find(|file| file.path == path && file.bytes == bytes);
         let facts = match read {
             Some(file) => file.facts.clone(),
-            None => analyze(&bytes).map_err(|errors| unreadable(&path, &bytes, &errors[0]))?,
+            None => match analyze(&bytes) {
+                Ok(facts) => facts,
+                Err(errors) => {
+                    let stop = unreadable(&path, &bytes, &errors[0]);
+                    discovery.unreadable.push((path, stop));
+                    continue;
+                }
+            },
         };
         let before = match (&base, &base_path) {
             (Some(commit), Some(old)) => git::show(&project.root, commit, old)
@@ -86,8 +95,16 @@ pub fn discover(project: &Project, mode: &Mode, choice: &Choice) -> Result<Disco
         if let Some(target) =
             target(project, file, changed_only.then_some(&before), choice, &mut discovery.warnings)?
         {
-            discovery.targets.push(target);
+            // What was named or changed is skipped by name; of a folder, only what can be tested is listed.
+            if is_named(mode, &path) || !target.methods.is_empty() {
+                discovery.targets.push(target);
+            }
         }
+    }
+    if discovery.targets.is_empty()
+        && let Some((_, stop)) = discovery.unreadable.pop()
+    {
+        return Err(stop);
     }
     if discovery.targets.is_empty() {
         let details = if base.is_some() {
@@ -106,7 +123,7 @@ pub fn discover(project: &Project, mode: &Mode, choice: &Choice) -> Result<Disco
         ));
     }
     let methods = || discovery.targets.iter().flat_map(|target| &target.methods);
-    if !methods().any(|method| method.selected) {
+    if methods().next().is_some() && !methods().any(|method| method.selected) {
         let some: Vec<&str> = methods().take(5).map(|method| method.method_id.as_str()).collect();
         return Err(Stop::error(
             "no method matches the selection".to_owned(),
@@ -116,6 +133,15 @@ pub fn discover(project: &Project, mode: &Mode, choice: &Choice) -> Result<Disco
     }
     order(&mut discovery);
     Ok(discovery)
+}
+
+/// Whether this very file was asked for: by its name, or because it changed.
+fn is_named(mode: &Mode, path: &str) -> bool {
+    match mode {
+        Mode::All => false,
+        Mode::Branch | Mode::Staged => true,
+        Mode::Paths(given) => given.iter().any(|one| one.ends_with(path)),
+    }
 }
 
 /// Why a source cannot be read, with the place.
@@ -265,29 +291,31 @@ fn target(
             });
         }
     }
-    if methods.is_empty() {
+    // A class without testable methods is skipped by name, a file without any class is none of ours.
+    if methods.is_empty() && source.facts.classes.is_empty() {
         return Ok(None);
     }
     let complexity = Complexity::of(source.facts.loc, methods.len());
     if complexity.zone == "red" {
-        if before.is_some() && methods.iter().all(|method| method.method_mode == "new") {
-            return Err(Stop {
-                status: "stop".to_owned(),
-                reason: Some("red_zone_new_code".to_owned()),
-                error: format!(
+        let is_new = methods.iter().all(|method| method.method_mode == "new");
+        if before.is_some() && is_new && !methods.is_empty() {
+            return Err(Stop::stopped(
+                "red_zone_new_code",
+                format!(
                     "{} is new and too large ({} lines, {} methods)",
                     source.path, complexity.loc, complexity.methods
                 ),
-                details: "new code in the red zone is better split before it is covered".to_owned(),
-                suggestion: "split the class, or name the file to cover it all the same".to_owned(),
-            });
+                "new code in the red zone is better split before it is covered",
+                "split the class, or name the file to cover it all the same",
+            ));
         }
         warnings.push(format!(
             "{}: red zone ({} lines, {} methods)",
             source.path, complexity.loc, complexity.methods
         ));
     }
-    if methods.iter().all(|method| method.skip_reason.as_deref() == Some("unchanged")) {
+    let unchanged = methods.iter().all(|one| one.skip_reason.as_deref() == Some("unchanged"));
+    if unchanged && !methods.is_empty() {
         return Ok(None);
     }
     let spec_path = project.spec_path(&source.path);

@@ -4,16 +4,29 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 
-use proctor_ruby::spec::{ExampleBody, MethodPlan, SpecPlan, merge};
+use proctor_ruby::spec::{ExampleBody, MethodPlan, SpecPlan, Style, merge};
+use serde::{Deserialize, Serialize};
 
 use crate::observation::{Observation, ProjectCopies, first_probe_of};
-use crate::project::{LoadMethod, SourceFile};
+use crate::project::{LoadMethod, SourceFile, relative_require};
 use crate::sandbox::Sandbox;
-use crate::select::{choose, plan};
+use crate::select::{WantedMethods, choose, plan};
+use crate::spec_style::SpecStyle;
 use crate::verify::{
     self, ExampleLocation, RUN_CONDITIONS, RunConditions, VerificationRun,
     conditions_in_other_orders,
 };
+
+/// An example that was observed but is not in the spec, since it did not hold there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DroppedExample {
+    /// `Class#name`
+    pub method: String,
+    /// Its description.
+    pub description: String,
+    /// What happened instead, and under which circumstances.
+    pub reason: String,
+}
 
 /// A spec file as it came out.
 #[derive(Debug, Clone, Default)]
@@ -33,7 +46,9 @@ pub struct Written {
     /// Examples that no fault was found for.
     pub unproven: usize,
     /// Examples dropped because they did not hold everywhere.
-    pub dropped: usize,
+    pub dropped: Vec<DroppedExample>,
+    /// Lines that load what examples need and the source itself does not load.
+    pub added_requires: Vec<String>,
     /// Methods whose blocks were edited by hand and therefore kept.
     pub kept: Vec<String>,
     /// Why nothing could be written.
@@ -52,6 +67,10 @@ pub struct Task<'a> {
     pub spec: String,
     /// The spec as it is now.
     pub existing: Option<String>,
+    /// How it is written.
+    pub style: &'a Style,
+    /// Constants of the project, each with the file that defines it, relative to the root.
+    pub constants: &'a BTreeMap<String, String>,
 }
 
 /// How often specs are verified at most, and for how many of these times what was dropped may be replaced by something else.
@@ -65,13 +84,13 @@ pub fn implement(
     sandbox: &Sandbox,
     tasks: &[Task<'_>],
     observation: &Observation,
-    selected: &BTreeSet<String>,
+    wanted: &WantedMethods,
     earlier: &[String],
 ) -> io::Result<Vec<Written>> {
     let mut drafts: Vec<Draft<'_>> =
-        tasks.iter().map(|task| Draft::new(task, observation)).collect();
+        tasks.iter().map(|task| Draft::new(task, observation, wanted)).collect();
     for draft in &mut drafts {
-        draft.write(workshop, selected)?;
+        draft.write(workshop, wanted)?;
     }
     let place = VerificationSite { workshop, sandbox, earlier };
     let mut calm = false;
@@ -88,7 +107,7 @@ pub fn implement(
             draft.closing |= round >= REPLACING_ROUNDS;
         }
         for draft in drafts.iter_mut().filter(|draft| draft.changed) {
-            draft.write(workshop, selected)?;
+            draft.write(workshop, wanted)?;
         }
     }
     Ok(drafts.into_iter().map(|draft| draft.result).collect())
@@ -130,9 +149,10 @@ impl VerificationSite<'_> {
         if verdict.error().is_some() {
             return self.withdraw_unloadable_drafts(drafts);
         }
-        let failing_examples = failing_examples(drafts, &verdict);
+        let mut failing_examples = failing_examples(drafts, &verdict);
         let mut bad = false;
         for draft in drafts.iter_mut() {
+            draft.changed = draft.require_what_is_missing(&mut failing_examples);
             draft.reject(&failing_examples);
             bad |= draft.changed;
         }
@@ -174,18 +194,28 @@ fn specs_of(drafts: &[Draft<'_>]) -> Vec<String> {
     open.map(|draft| draft.result.spec.clone()).collect()
 }
 
-/// The examples that must go: those that fail by themselves, and those of ours that make others fail.
+/// The examples that must go, with the reason: those that fail by themselves, and those of ours that make others fail.
 fn failing_examples(
     drafts: &[Draft<'_>],
     verdict: &verify::RepeatedRuns,
-) -> BTreeSet<ExampleLocation> {
+) -> BTreeMap<ExampleLocation, String> {
     let is_ours = |spot: &ExampleLocation| drafts.iter().any(|draft| draft.unit_at(spot).is_some());
-    let mut found = verdict.failed.clone();
-    let mut disturbers: BTreeSet<ExampleLocation> = BTreeSet::new();
+    let reason = |spot: &ExampleLocation| {
+        verdict.reason(spot).unwrap_or("fails under plain rspec").to_owned()
+    };
+    let mut found: BTreeMap<ExampleLocation, String> =
+        verdict.failed.iter().map(|spot| (spot.clone(), reason(spot))).collect();
+    let mut disturbers: BTreeMap<ExampleLocation, String> = BTreeMap::new();
     for (victim, disturber) in &verdict.disturbed {
         if is_ours(disturber) {
             found.remove(victim);
-            disturbers.insert(disturber.clone());
+            let words = format!(
+                "{}:{} fails when it runs after this one: {}",
+                victim.0,
+                victim.1,
+                reason(victim)
+            );
+            disturbers.insert(disturber.clone(), words);
         }
     }
     // Who else fails may be a victim of the same; the next round tells.
@@ -202,6 +232,10 @@ struct Draft<'a> {
     /// Its examples by line, and the units behind them.
     lines: BTreeMap<u64, ExamplePlace>,
     units: BTreeMap<ExamplePlace, (usize, usize)>,
+    /// Methods whose examples stand for themselves, since one failed that shares its set-up with others.
+    plain: BTreeSet<String>,
+    /// What the spec requires because nothing else does.
+    added_requires: BTreeSet<String>,
     /// Whether nothing may come in any more, only go.
     closing: bool,
     result: Written,
@@ -209,9 +243,15 @@ struct Draft<'a> {
 }
 
 impl<'a> Draft<'a> {
-    fn new(task: &'a Task<'a>, observation: &Observation) -> Self {
-        let own: BTreeSet<String> =
-            task.file.facts.methods().map(|(class, method)| method.id(&class.name)).collect();
+    fn new(task: &'a Task<'a>, observation: &Observation, wanted: &WantedMethods) -> Self {
+        // Constructors are observed whether they are selected or not; only what is selected may stand in the spec.
+        let own: BTreeSet<String> = task
+            .file
+            .facts
+            .methods()
+            .map(|(class, method)| method.id(&class.name))
+            .filter(|id| wanted.selected.contains(id))
+            .collect();
         let result = Written {
             source: task.file.path.clone(),
             spec: task.spec.clone(),
@@ -220,6 +260,8 @@ impl<'a> Draft<'a> {
         Self {
             task,
             mine: observation_of_methods(observation, &own),
+            plain: BTreeSet::new(),
+            added_requires: BTreeSet::new(),
             rejected: BTreeSet::new(),
             chosen: BTreeSet::new(),
             lines: BTreeMap::new(),
@@ -230,7 +272,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    fn write(&mut self, workshop: &ProjectCopies, selected: &BTreeSet<String>) -> io::Result<()> {
+    fn write(&mut self, workshop: &ProjectCopies, wanted: &WantedMethods) -> io::Result<()> {
         self.changed = false;
         let path = workshop.clean.join(&self.task.spec);
         if let Some(folder) = path.parent() {
@@ -246,14 +288,25 @@ impl<'a> Draft<'a> {
             first_probe_of(self.task.index),
             &self.mine,
             &choice,
-            selected,
+            wanted,
         );
         let says_something = |method: &MethodPlan| {
             method.contexts.iter().any(|context| !context.examples.is_empty())
         };
         classes.retain(|class| class.methods.iter().any(says_something));
         let result = &mut self.result;
-        result.plan = SpecPlan { requires: self.task.way.lines.clone(), classes };
+        let (features, files): (Vec<String>, Vec<String>) = self
+            .added_requires
+            .iter()
+            .cloned()
+            .partition(|line| !line.starts_with("require_relative"));
+        let own = self.task.way.lines.iter().cloned();
+        let style = SpecStyle::of(&workshop.clean, &self.task.spec);
+        let requires = style.required(features.into_iter().chain(own).chain(files).collect());
+        result.plan = SpecPlan { requires, classes, style: self.task.style.clone() };
+        for method in result.plan.classes.iter_mut().flat_map(|class| &mut class.methods) {
+            method.plain = self.plain.contains(&method.id);
+        }
         let bodies = || {
             result
                 .plan
@@ -277,7 +330,8 @@ impl<'a> Draft<'a> {
             return Ok(());
         };
         result.kept = merged.kept;
-        result.text = merged.text;
+        result.text =
+            if self.task.existing.is_none() { style.applied(&merged.text) } else { merged.text };
         self.lines = example_lines(&self.result.text);
         self.units = units_by_place(&self.result.plan, &self.mine);
         fs::write(&path, &self.result.text)
@@ -292,13 +346,59 @@ impl<'a> Draft<'a> {
         self.units.get(place).copied()
     }
 
-    /// Drops these examples.
-    fn reject(&mut self, locations: &BTreeSet<ExampleLocation>) {
-        let bad: Vec<(usize, usize)> =
-            locations.iter().filter_map(|spot| self.unit_at(spot)).collect();
-        self.changed = !bad.is_empty();
-        self.result.dropped += bad.len();
-        self.rejected.extend(bad);
+    /// Examples that fail only because nothing loads what they name, be it of Ruby's own library or another file of the
+    /// project: the spec requires it instead of losing them.
+    fn require_what_is_missing(&mut self, failing: &mut BTreeMap<ExampleLocation, String>) -> bool {
+        let ours: Vec<ExampleLocation> =
+            failing.keys().filter(|spot| self.unit_at(spot).is_some()).cloned().collect();
+        let before = self.added_requires.len();
+        for spot in ours {
+            let Some(reason) = failing.get(&spot) else { continue };
+            let Some(line) = self.missing_require(reason) else { continue };
+            if self.added_requires.insert(line.clone()) {
+                self.result.added_requires.push(line.clone());
+                failing.retain(|spot, reason| {
+                    self.unit_at(spot).is_none()
+                        || self.missing_require(reason).as_ref() != Some(&line)
+                });
+            }
+        }
+        self.added_requires.len() > before
+    }
+
+    /// The line that would load what a failure says is not there.
+    fn missing_require(&self, reason: &str) -> Option<String> {
+        let file = missing_constant(reason).and_then(|name| self.task.constants.get(name));
+        match file {
+            Some(file) => Some(relative_require(&self.task.spec, file)),
+            None => missing_feature(reason).map(|feature| format!("require \"{feature}\"")),
+        }
+    }
+
+    /// Drops these examples; those that share their set-up with others are first written without that.
+    fn reject(&mut self, failing: &BTreeMap<ExampleLocation, String>) {
+        let tried = self.plain.clone();
+        for (spot, reason) in failing {
+            let Some(unit) = self.unit_at(spot) else { continue };
+            self.changed = true;
+            let (method, place) = &self.lines[&spot.1];
+            if !tried.contains(method) {
+                self.plain.insert(method.clone());
+                continue;
+            }
+            self.rejected.insert(unit);
+            let plans = self.result.plan.classes.iter().flat_map(|class| &class.methods);
+            let examples = plans
+                .filter(|plan| plan.id == *method)
+                .flat_map(|plan| plan.contexts.iter().flat_map(|context| &context.examples));
+            let description =
+                examples.map(|example| example.description.clone()).nth(*place).unwrap_or_default();
+            self.result.dropped.push(DroppedExample {
+                method: method.clone(),
+                description,
+                reason: reason.clone(),
+            });
+        }
     }
 
     /// Puts the copy back to what it was.
@@ -323,7 +423,73 @@ fn observation_of_methods(observation: &Observation, methods: &BTreeSet<String>)
             (*fault, kills.iter().filter(|unit| numbers.contains(&unit.0)).copied().collect())
         })
         .collect();
-    Observation { cases, kills, blocked: observation.blocked.clone(), trouble: Vec::new() }
+    Observation { cases, kills, ..Observation::default() }
+}
+
+/// Words of an error, and the feature of Ruby's own library that would have prevented it.
+const FEATURES: &[(&str, &str)] = &[
+    ("undefined method `to_json'", "json"),
+    ("undefined method `to_yaml'", "yaml"),
+    ("undefined method `to_set'", "set"),
+    ("undefined method `to_d'", "bigdecimal/util"),
+    ("undefined method `shellsplit'", "shellwords"),
+    ("undefined method `shellescape'", "shellwords"),
+    ("undefined method `iso8601'", "time"),
+    ("undefined method `xmlschema'", "time"),
+    ("undefined method `httpdate'", "time"),
+    ("undefined method `parse' for Time:Class", "time"),
+    ("undefined method `strptime' for Time:Class", "time"),
+];
+
+/// Constants of Ruby's own library, with the feature that defines each.
+pub(crate) const FEATURES_BY_CONSTANT: &[(&str, &str)] = &[
+    ("Base64", "base64"),
+    ("Benchmark", "benchmark"),
+    ("BigDecimal", "bigdecimal"),
+    ("CGI", "cgi"),
+    ("CSV", "csv"),
+    ("Date", "date"),
+    ("DateTime", "date"),
+    ("Digest", "digest"),
+    ("ERB", "erb"),
+    ("Etc", "etc"),
+    ("FileUtils", "fileutils"),
+    ("Forwardable", "forwardable"),
+    ("JSON", "json"),
+    ("Logger", "logger"),
+    ("Net", "net/http"),
+    ("OpenStruct", "ostruct"),
+    ("Pathname", "pathname"),
+    ("Psych", "yaml"),
+    ("SecureRandom", "securerandom"),
+    ("Set", "set"),
+    ("Shellwords", "shellwords"),
+    ("Singleton", "singleton"),
+    ("StringIO", "stringio"),
+    ("StringScanner", "strscan"),
+    ("Tempfile", "tempfile"),
+    ("Timeout", "timeout"),
+    ("URI", "uri"),
+    ("YAML", "yaml"),
+    ("Zlib", "zlib"),
+];
+
+/// The constant that an error says is not there.
+fn missing_constant(reason: &str) -> Option<&str> {
+    let (_, rest) = reason.split_once("uninitialized constant ")?;
+    let is_part = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == ':';
+    rest.split(|letter: char| !is_part(letter)).next()
+}
+
+/// What a failed example lacks, if it is a feature that the spec could require.
+fn missing_feature(reason: &str) -> Option<&'static str> {
+    if let Some((_, feature)) = FEATURES.iter().find(|(words, _)| reason.contains(words)) {
+        return Some(feature);
+    }
+    let mut parts = missing_constant(reason)?.split("::").filter(|part| !part.is_empty());
+    parts.find_map(|part| {
+        FEATURES_BY_CONSTANT.iter().find(|(known, _)| *known == part).map(|(_, feature)| *feature)
+    })
 }
 
 /// Where an example stands: its method's block and its place in it.
@@ -339,7 +505,9 @@ fn example_lines(text: &str) -> BTreeMap<u64, ExamplePlace> {
             block = rest.rsplit_once(' ').map(|(id, _)| (id.to_owned(), 0));
         } else if line.starts_with("# proctor:end ") {
             block = None;
-        } else if let (true, Some((id, count))) = (line.starts_with("it \""), block.as_mut()) {
+        } else if let (true, Some((id, count))) =
+            (line.starts_with("it \"") || line.starts_with("it '"), block.as_mut())
+        {
             found.insert(number, (id.clone(), *count));
             *count += 1;
         }

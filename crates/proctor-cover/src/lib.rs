@@ -18,19 +18,26 @@ mod fill;
 mod git;
 mod implement;
 mod isolate;
+mod load_methods;
 mod metadata;
+mod object_strategy;
 mod observation;
 mod outline;
 mod pipeline;
 mod plain_numbers;
 mod project;
+mod record_support;
 mod report;
 pub mod review;
 mod sandbox;
 mod scratch;
 mod select;
+mod skeleton;
+mod spec_style;
 mod stop;
+mod style;
 mod syntax;
+mod titles;
 mod verify;
 mod waves;
 
@@ -42,20 +49,21 @@ pub use fill::{
     Answer, Condition, FillError, FillRequest, Filler, Kept, OpenItem, Plan, PromptMessage,
     Refusal, SYSTEM_PROMPT, plan, prompt_messages, read_model_answer, submit,
 };
-pub use implement::{Task, Written, implement};
+pub use implement::{DroppedExample, Task, Written, implement};
+pub use load_methods::{LoadError, find_load_methods};
 pub use metadata::{KeptAnswer, Metadata, MetadataError, STAGES, VERSION, slug};
 pub use observation::{
-    CallOutcome, Case, Effort, Fault, LoadError, Observation, ProjectCopies, faults,
-    find_load_methods, observe,
+    CallOutcome, Case, Effort, Fault, Observation, ProjectCopies, faults, observe,
 };
 pub use pipeline::{
-    FileReport, Helpers, MethodReport, Options, Report, SpecFailure, SpecRun, SpecRunner,
-    StageOutcome, Step, run, run_with,
+    FactoryFile, FileReport, Helpers, MethodReport, Options, Report, SpecFailure, SpecRun,
+    SpecRunner, StageOutcome, Step, run, run_with,
 };
 pub use project::{Layout, LoadMethod, Project, SourceFile};
 pub use report::{Totals, answers_yaml, html, json, text, totals, yaml};
 pub use review::{Covered, Measured, measure};
 pub use sandbox::{Finished, Sandbox};
+pub use select::WantedMethods;
 pub use stop::Stop;
 pub use waves::{Item, Waves, waves};
 

@@ -1,5 +1,6 @@
 //! Observation: builds the job for the Ruby side, runs it confined, reads what it found.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
@@ -7,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use proctor_files::limits;
+use proctor_redact::{Redactor, Secret};
 use proctor_ruby::spec::Keep;
 use proctor_ruby::{
     ClassFacts, FoundLiterals, MethodFacts, Mutant, Scope, Visibility, collect_literals,
@@ -15,9 +17,11 @@ use proctor_ruby::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::project::{LoadMethod, Project, SourceFile, constant_index};
+use crate::load_methods::load_paths_at;
+use crate::project::{LoadMethod, Project, SourceFile};
 use crate::sandbox::Sandbox;
 use crate::scratch;
+use crate::spec_style::SpecStyle;
 
 /// Probe numbers of a file start at its index times this.
 const STRIDE: u32 = 100_000;
@@ -123,10 +127,12 @@ pub struct Observation {
     pub cases: Vec<Case>,
     /// By fault: the case and sight that notice it.
     pub kills: BTreeMap<usize, Vec<(usize, usize)>>,
-    /// Why calls of a method were not kept, by method.
-    pub blocked: BTreeMap<String, String>,
+    /// Methods that no call was found for that could be shown, with what was missing.
+    pub unreached: BTreeMap<String, String>,
     /// What went wrong on the Ruby side.
     pub trouble: Vec<String>,
+    /// Why the observation as a whole ended early: what it says is incomplete.
+    pub broken: Option<String>,
 }
 
 /// Prepared copies of a project.
@@ -153,6 +159,21 @@ impl ProjectCopies {
         Ok(Self { folder, programs, probed, clean })
     }
 
+    /// Writes a file into both copies, or removes it.
+    pub(crate) fn write_both(&self, path: &str, text: Option<&str>) -> io::Result<()> {
+        for root in [&self.probed, &self.clean] {
+            let path = root.join(path);
+            match (text, path.parent()) {
+                (Some(text), Some(folder)) => {
+                    fs::create_dir_all(folder)?;
+                    fs::write(&path, text)?;
+                }
+                _ => fs::remove_file(&path)?,
+            }
+        }
+        Ok(())
+    }
+
     /// Takes the probes out again.
     pub fn restore(&self, targets: &[SourceFile]) -> io::Result<()> {
         for file in targets {
@@ -175,96 +196,6 @@ impl ProjectCopies {
 
 pub(crate) fn first_probe_of(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(0).saturating_mul(STRIDE)
-}
-
-/// Why a file cannot be loaded.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what the fields are")]
-pub enum LoadError {
-    #[error("Ruby did not answer: {stderr}")]
-    NoAnswer { stderr: String },
-    /// Loading raised an exception; `place` is relative to the project.
-    #[error("{error} ({place})")]
-    Raised { error: String, place: String },
-    #[error("the file cannot be loaded")]
-    NoWay,
-}
-
-/// The best method to load each file, or the reason why it cannot be loaded.
-pub fn find_load_methods(
-    project: &Project,
-    workshop: &ProjectCopies,
-    sandbox: &Sandbox,
-    files: &[SourceFile],
-    all: &[SourceFile],
-) -> io::Result<Vec<Result<LoadMethod, LoadError>>> {
-    let at = &workshop.clean;
-    let ways: Vec<Vec<LoadMethod>> = files
-        .iter()
-        .map(|file| project.load_methods(&file.path, &project.spec_path(&file.path), at))
-        .collect();
-    let jobs: Vec<Value> = files
-        .iter()
-        .zip(&ways)
-        .map(|(file, ways)| {
-            let classes = file.facts.classes.iter().filter(|class| !class.methods.is_empty());
-            json!({ "ways": ways, "classes": classes.map(|class| class.name.as_str()).collect::<Vec<_>>() })
-        })
-        .collect();
-    let job = json!({
-        "root": at, "load_paths": absolute(project, at), "files": jobs, "constants": constant_index(all, at), "seconds": 15,
-    });
-    let path = workshop.folder.path().join("load.json");
-    proctor_files::write_private(&path, job.to_string())?;
-    let arguments = [workshop.programs.join("load.rb").into(), path.into()];
-    let limit = Duration::from_secs(60 + 20 * files.len() as u64);
-    let finished = sandbox.run(&arguments, at, &[], limit)?;
-    let last = finished.stdout.lines().last().unwrap_or_default();
-    let Ok(answers) = serde_json::from_str::<Vec<Vec<Value>>>(last) else {
-        let error = LoadError::NoAnswer { stderr: finished.stderr.trim().to_owned() };
-        return Ok(files.iter().map(|_| Err(error.clone())).collect());
-    };
-    let found = files.iter().zip(ways).zip(answers).map(|((file, ways), answers)| {
-        best_load_method(&ways, &answers, at, &project.spec_path(&file.path))
-    });
-    Ok(found.collect())
-}
-
-fn best_load_method(
-    ways: &[LoadMethod],
-    answers: &[Value],
-    at: &Path,
-    spec: &str,
-) -> Result<LoadMethod, LoadError> {
-    let complete = |answer: &Value| {
-        answer["loaded"] == true && answer["missing"].as_array().is_some_and(Vec::is_empty)
-    };
-    let chosen = answers
-        .iter()
-        .position(complete)
-        .or_else(|| answers.iter().position(|answer| answer["loaded"] == true));
-    let Some(place) = chosen else {
-        let raised = answers.first().map(|answer| LoadError::Raised {
-            place: answer["place"].as_str().unwrap_or("?").replace(&*at.to_string_lossy(), "."),
-            error: answer["error"].as_str().unwrap_or("unknown error").to_owned(),
-        });
-        return Err(raised.unwrap_or(LoadError::NoWay));
-    };
-    let mut way = ways[place].clone();
-    // What had to be loaded first was found last-needed first.
-    for path in answers[place]["extra"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-        let relative = Path::new(path)
-            .strip_prefix(at)
-            .map(|path| path.to_string_lossy().into_owned())
-            .unwrap_or_default();
-        way.lines.insert(0, crate::project::relative_require(spec, &relative));
-        way.requires.insert(0, path.to_owned());
-    }
-    Ok(way)
-}
-
-fn absolute(project: &Project, at: &Path) -> Vec<PathBuf> {
-    project.load_paths().iter().map(|path| at.join(path)).collect()
 }
 
 /// The faults of the targets, with code to bring each about.
@@ -374,10 +305,11 @@ pub fn observe(
     // On a machine that is not busy a run takes a fraction of this.
     let wall = effort.seconds * 6.0 + effort.mutation_seconds + 60.0;
     let job = json!({
-        "root": root, "load_paths": absolute(project, root), "requires": requires, "late": [], "classes": classes,
+        "root": root, "load_paths": load_paths_at(project, root), "requires": requires, "late": [], "classes": classes,
         "raise_lines": raise_lines, "pool": literal_pool(project, targets, all), "mutants": faults,
         "seconds": effort.seconds, "tries": effort.tries, "mutation_seconds": effort.mutation_seconds, "jobs": effort.jobs,
-        "memory": effort.memory, "wall": wall,
+        "memory": effort.memory, "wall": wall, "spec": targets.first().map(|file| project.spec_path(&file.path)),
+        "spec_type": targets.first().and_then(|file| SpecStyle::of(&project.root, &project.spec_path(&file.path)).kind),
     });
     let path = workshop.folder.path().join("observe.json");
     let result = workshop.folder.path().join("observed.ndjson");
@@ -387,45 +319,31 @@ pub fn observe(
     let limit = Duration::from_secs_f64(wall + 150.0);
     let finished = sandbox.run(&arguments, root, &[], limit)?;
     let mut observation = read(&result)?;
-    if !finished.success {
+    leave_out_environment(&mut observation, root, all);
+    if !finished.success || observation.broken.is_some() {
         let mut message = if finished.timed_out {
             "observation took too long".to_owned()
         } else {
             "observation ended early".to_owned()
         };
         if let Some(line) = finished.stderr.lines().find(|line| !line.trim().is_empty()) {
-            message += &format!(": {line}");
+            message += &format!(": {}", line.replace(&format!("{}/", root.to_string_lossy()), ""));
         }
-        observation.trouble.push(message);
+        observation.broken = Some(message);
     }
     Ok(observation)
 }
 
-/// Literals and examples from the targets first, then from the rest of the project and its documentation.
-fn literal_pool(project: &Project, targets: &[SourceFile], all: &[SourceFile]) -> FoundLiterals {
-    let mut pool = FoundLiterals::default();
-    let mut add = |more: FoundLiterals| {
-        for (list, found) in [
-            (&mut pool.literals, more.literals),
-            (&mut pool.patterns, more.patterns),
-            (&mut pool.calls, more.calls),
-        ] {
-            for item in found {
-                if list.len() < 400 && !list.contains(&item) {
-                    list.push(item);
-                }
-            }
-        }
-    };
-    for file in targets.iter().chain(all) {
-        add(collect_literals(&file.bytes));
-    }
+/// Literals and examples: those of specs, tests and documentation for all, and for each class those of its own file and of the
+/// files that it has to do with. What other files say has no meaning for it.
+fn literal_pool(project: &Project, targets: &[SourceFile], all: &[SourceFile]) -> Value {
+    let mut common = FoundLiterals::default();
     for path in usage_files(&project.root) {
         // What we wrote ourselves says nothing new, and must not change what a second run finds.
         if let Ok(text) = proctor_files::read_text(&path, limits::RUBY_SOURCE)
             && !text.contains("proctor:begin")
         {
-            add(collect_usage_literals(text.as_bytes()));
+            add_literals(&mut common, collect_usage_literals(text.as_bytes()));
         }
     }
     for name in ["README.md", "README.rdoc", "README"] {
@@ -433,10 +351,62 @@ fn literal_pool(project: &Project, targets: &[SourceFile], all: &[SourceFile]) -
             // Every line as a comment: what parses is code.
             let commented: String =
                 text.lines().take(2000).map(|line| format!("# {line}\n")).collect();
-            add(collect_literals(commented.as_bytes()));
+            add_literals(&mut common, collect_literals(commented.as_bytes()));
         }
     }
-    pool
+    let by_file: Vec<(&SourceFile, FoundLiterals)> =
+        all.iter().map(|file| (file, collect_literals(&file.bytes))).collect();
+    let mut calls = FoundLiterals::default();
+    let mut by_class = serde_json::Map::new();
+    for file in targets {
+        let mut pool = collect_literals(&file.bytes);
+        calls.calls.append(&mut pool.calls);
+        let related = by_file.iter().filter(|(other, _)| are_related(file, other));
+        for (_, found) in related.clone() {
+            add_literals(&mut pool, found.clone());
+        }
+        add_literals(&mut pool, common.clone());
+        let words = json!({ "literals": pool.literals, "patterns": pool.patterns });
+        by_class.extend(file.facts.classes.iter().map(|class| (class.name.clone(), words.clone())));
+    }
+    for (_, found) in &by_file {
+        let more = FoundLiterals { calls: found.calls.clone(), ..FoundLiterals::default() };
+        add_literals(&mut calls, more);
+    }
+    let more = FoundLiterals { calls: common.calls.clone(), ..FoundLiterals::default() };
+    add_literals(&mut calls, more);
+    json!({
+        "literals": common.literals, "patterns": common.patterns, "calls": calls.calls, "by_class": by_class,
+    })
+}
+
+fn add_literals(pool: &mut FoundLiterals, more: FoundLiterals) {
+    for (list, found) in [
+        (&mut pool.literals, more.literals),
+        (&mut pool.patterns, more.patterns),
+        (&mut pool.calls, more.calls),
+    ] {
+        for item in found {
+            if list.len() < 400 && !list.contains(&item) {
+                list.push(item);
+            }
+        }
+    }
+}
+
+/// Whether two files share a namespace, or one names a class of the other.
+fn are_related(one: &SourceFile, other: &SourceFile) -> bool {
+    let spaces = |file: &SourceFile| -> BTreeSet<String> {
+        let names = file.facts.classes.iter().map(|class| class.name.split_once("::"));
+        names.flatten().map(|(space, _)| space.to_owned()).collect()
+    };
+    let names = |file: &SourceFile, other: &SourceFile| {
+        other.facts.classes.iter().any(|class| {
+            let last = class.name.rsplit("::").next().unwrap_or_default();
+            file.facts.mentions.iter().any(|name| *name == class.name || name == last)
+        })
+    };
+    !spaces(one).is_disjoint(&spaces(other)) || names(one, other) || names(other, one)
 }
 
 /// Specs and tests that people wrote, sorted: they show how the code is used.
@@ -460,6 +430,22 @@ fn usage_files(root: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// Whether a method changes something by calling others of its class.
+fn acts_through_others(class: &ClassFacts, method: &MethodFacts) -> bool {
+    let mut seen: BTreeSet<&str> = BTreeSet::from([method.name.as_str()]);
+    let mut open: Vec<&MethodFacts> = vec![method];
+    while let Some(next) = open.pop() {
+        let called = class.methods.iter().filter(|one| next.self_calls.contains(&one.name));
+        for one in called.filter(|one| seen.insert(one.name.as_str())) {
+            if one.acts || one.name.ends_with(['=', '!']) {
+                return true;
+            }
+            open.push(one);
+        }
+    }
+    false
+}
+
 fn class_job(
     class: &ClassFacts,
     places: &[u32],
@@ -471,22 +457,23 @@ fn class_job(
         .iter()
         .map(|method| {
             let id = method.id(&class.name);
-            let testable = match selected {
-                Some(selected) => method.is_testable() && selected.contains(&id),
-                None => method.name == "initialize",
-            };
+            // Objects are built whatever was selected.
+            let constructs = method.name == "initialize";
+            let chosen = selected.is_some_and(|selected| selected.contains(&id));
+            let testable = constructs || (method.is_testable() && chosen);
             let shift = |(from, to): (u32, u32)| [from + base, to + base];
             json!({
                 "id": id, "name": method.name, "scope": method.scope, "module_function": method.module_function,
                 "params": method.params, "yields": method.yields, "probes": if selected.is_some() { shift(method.probes) } else { [0, 0] },
                 "plain": places.iter().filter(|id| (method.probes.0..method.probes.1).contains(id)).map(|id| id + base).collect::<Vec<_>>(), "testable": testable,
+                "selected": chosen, "rescues": method.rescues, "doors": method.doors, "base": base, "constants": method.constants,
             })
         })
         .collect();
     let queries: Vec<&str> = class
         .methods
         .iter()
-        .filter(|method| method.is_query)
+        .filter(|method| method.is_query && !acts_through_others(class, method))
         .map(|method| method.name.as_str())
         .collect();
     json!({
@@ -495,13 +482,47 @@ fn class_job(
     })
 }
 
+/// Leaves out what was seen of the environment's values: a spec would carry them to other people. Values that stand in
+/// the project's own code are no secret there. Files outside of the copy are refused by `ruby/guard.rb`.
+fn leave_out_environment(observation: &mut Observation, folder: &Path, all: &[SourceFile]) {
+    let sources: Vec<Cow<'_, str>> =
+        all.iter().map(|file| String::from_utf8_lossy(&file.bytes)).collect();
+    let in_code = |value: &str| sources.iter().any(|source| source.contains(value));
+    let variables = crate::sandbox::environment(folder).variables();
+    let values = variables.values().filter_map(|value| value.to_str());
+    let values = Redactor::new(values.filter(|value| !in_code(value)).map(Secret::new));
+    let is_foreign = |outcome: &CallOutcome| {
+        let texts = [&outcome.matcher, &outcome.words];
+        texts.into_iter().any(|text| values.without_known(text).is_some())
+    };
+    let mut left_out = 0;
+    for case in &mut observation.cases {
+        // Only what is the same every time is written down.
+        let outcomes = &case.observations;
+        let before = case.stable.len();
+        case.stable.retain(|index| !outcomes.get(*index).is_some_and(is_foreign));
+        left_out += before - case.stable.len();
+    }
+    observation.cases.retain(|case| {
+        let parts = case.args.iter().chain(case.keys.values()).chain(&case.setup);
+        !parts.chain([&case.receiver]).any(|code| values.without_known(code).is_some())
+    });
+    if left_out > 0 {
+        observation.trouble.push(format!(
+            "{} not written down: the value comes from the environment",
+            proctor_text::pluralize(left_out, "observed result")
+        ));
+    }
+}
+
 fn read(path: &Path) -> io::Result<Observation> {
     let text = match proctor_files::read_text(path, limits::PROGRAM_OUTPUT) {
         Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Observation::default()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         Err(error) => return Err(error),
     };
-    let mut observation = Observation::default();
+    let mut observation =
+        Observation { broken: Some("it wrote no ending".to_owned()), ..Observation::default() };
     for line in text.lines() {
         let Ok(value) = serde_json::from_str::<Value>(line) else { continue };
         match value["type"].as_str() {
@@ -514,13 +535,14 @@ fn read(path: &Path) -> io::Result<Observation> {
                     known.extend::<Vec<(usize, usize)>>(kills);
                 }
             }
-            Some("explored") => {
+            Some("unreached") => {
                 if let (Some(method), Some(reason)) =
-                    (value["method"].as_str(), value["blocked"].as_str())
+                    (value["method"].as_str(), value["reason"].as_str())
                 {
-                    observation.blocked.insert(method.to_owned(), reason.to_owned());
+                    observation.unreached.insert(method.to_owned(), reason.to_owned());
                 }
             }
+            Some("done") => observation.broken = None,
             Some("trouble") => {
                 observation.trouble.extend(value["message"].as_str().map(str::to_owned));
             }

@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::metadata::{CharacteristicEntry, Metadata, MethodEntry, ValueEntry};
+use crate::metadata::{CharacteristicEntry, EffectEntry, Metadata, MethodEntry, ValueEntry};
 
 /// How many decisions within each other are outlined; a circle of parents would never end.
-const MAX_DEPTH: u32 = 12;
+const MAX_DEPTH: usize = 12;
 
 /// The structure of the spec, in the seed's form.
 pub(crate) fn outline(metadata: &Metadata) -> Value {
@@ -18,14 +18,15 @@ pub(crate) fn outline(metadata: &Metadata) -> Value {
         .iter()
         .map(|method| {
             let mark = if method.kind == "class" { "." } else { "#" };
-            let effects = method.side_effects.iter();
-            let effects: Vec<String> =
-                effects.filter_map(|effect| words(Some(&effect.behavior_id))).collect();
-            let examples: Vec<String> = words(method.behavior_id.as_deref()).into_iter().collect();
-            let outline = Outline { method, words: &words, effects: &effects };
+            let outline = Outline { method, words: &words };
+            let mut examples: Vec<String> =
+                words(method.behavior_id.as_deref()).into_iter().collect();
+            if method.characteristics.is_empty() {
+                examples.splice(0..0, outline.effects(&[]));
+            }
             json!({
                 "name": format!("{mark}{}", method.name),
-                "contexts": outline.contexts(None, 0),
+                "contexts": outline.contexts(&mut Vec::new()),
                 "examples": examples,
             })
         })
@@ -36,48 +37,68 @@ pub(crate) fn outline(metadata: &Metadata) -> Value {
 struct Outline<'a> {
     method: &'a MethodEntry,
     words: &'a dyn Fn(Option<&str>) -> Option<String>,
-    effects: &'a [String],
 }
 
+/// The values on the way to a context, outermost first: characteristic, value.
+type Path = Vec<(String, String)>;
+
 impl Outline<'_> {
-    fn contexts(&self, parent: Option<(&str, &str)>, depth: u32) -> Vec<Value> {
-        if depth > MAX_DEPTH {
+    fn contexts(&self, path: &mut Path) -> Vec<Value> {
+        if path.len() > MAX_DEPTH {
             return Vec::new();
         }
+        let parent = path.last().cloned();
+        let parent = parent.as_ref().map(|(name, value)| (name.as_str(), value.as_str()));
         let here = self.method.characteristics.iter().filter(|one| belongs_under(one, parent));
-        here.flat_map(|one| {
+        let mut contexts = Vec::new();
+        for one in here {
             let mut values: Vec<&ValueEntry> = one.values.iter().collect();
             values.sort_by_key(|value| value.terminal);
-            values.into_iter().map(|value| self.context(one, value, depth)).collect::<Vec<_>>()
-        })
-        .collect()
+            for value in values {
+                path.push((one.name.clone(), plain_value(value)));
+                contexts.push(self.context(value, path));
+                path.pop();
+            }
+        }
+        contexts
     }
 
-    fn context(&self, one: &CharacteristicEntry, value: &ValueEntry, depth: u32) -> Value {
-        let plain = value.value.as_str().map_or_else(|| value.value.to_string(), str::to_owned);
-        let word = if depth == 0 { "when" } else { "with" };
+    fn context(&self, value: &ValueEntry, path: &mut Path) -> Value {
+        let word = if path.len() == 1 { "when" } else { "with" };
         let mut context = Map::new();
         context.insert("name".to_owned(), json!(format!("{word} {}", value.description)));
-        if value.terminal {
-            context.insert("terminal".to_owned(), json!(true));
-            context.insert("examples".to_owned(), json!(self.examples(value)));
+        let children = if value.terminal { Vec::new() } else { self.contexts(path) };
+        if !children.is_empty() {
+            context.insert("children".to_owned(), Value::Array(children));
             return Value::Object(context);
         }
-        let children = self.contexts(Some((&one.name, &plain)), depth + 1);
-        if children.is_empty() {
-            context.insert("leaf".to_owned(), json!(true));
-            let mut examples = self.effects.to_vec();
-            examples.extend(self.examples(value));
-            context.insert("examples".to_owned(), json!(examples));
-        } else {
-            context.insert("children".to_owned(), Value::Array(children));
-        }
+        let mark = if value.terminal { "terminal" } else { "leaf" };
+        context.insert(mark.to_owned(), json!(true));
+        let mut examples = self.effects(path);
+        examples.extend((self.words)(value.behavior_id.as_deref()));
+        context.insert("examples".to_owned(), json!(examples));
         Value::Object(context)
     }
 
-    fn examples(&self, value: &ValueEntry) -> Vec<String> {
-        (self.words)(value.behavior_id.as_deref()).into_iter().collect()
+    /// What happens besides the result on the way to a context: what always happens, and what its values lead to.
+    fn effects(&self, path: &[(String, String)]) -> Vec<String> {
+        let happens = |effect: &&EffectEntry| match &effect.depends_on {
+            None => true,
+            Some(name) => path.iter().any(|(own, value)| {
+                own == name && effect.when_parent.iter().flatten().any(|other| other == value)
+            }),
+        };
+        let mut found: Vec<String> = Vec::new();
+        for effect in self.method.side_effects.iter().filter(happens) {
+            let words = (self.words)(Some(&effect.behavior_id));
+            found.extend(words.filter(|words| !found.contains(words)));
+        }
+        found
     }
+}
+
+fn plain_value(value: &ValueEntry) -> String {
+    value.value.as_str().map_or_else(|| value.value.to_string(), str::to_owned)
 }
 
 /// Whether a characteristic belongs under this value of its parent, or at the top.

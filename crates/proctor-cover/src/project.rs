@@ -1,5 +1,7 @@
 //! A Ruby project on disk: its layout, its source files, where their specs go and how they can be loaded.
 
+mod packages;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -48,6 +50,9 @@ pub struct LoadMethod {
     /// The lines that do the same in a spec file.
     #[serde(skip)]
     pub lines: Vec<String>,
+    /// Why stored objects cannot be made although the file is loaded.
+    #[serde(skip)]
+    pub warning: Option<String>,
 }
 
 /// Folders in which no testable code lies.
@@ -83,6 +88,9 @@ const SKIPPED_FOLDERS: &[&str] = &[
     "rakelib",
 ];
 
+/// Folders without testable code wherever they are.
+const SKIPPED_IN_PACKAGES: &[&str] = &["spec", "vendor", "node_modules"];
+
 impl Project {
     /// Looks at a folder.
     #[must_use]
@@ -95,6 +103,37 @@ impl Project {
             Layout::Plain
         };
         Self { root: root.to_path_buf(), layout }
+    }
+
+    /// What kind of project this is: a gemspec makes a library; then the gems that it names decide.
+    #[must_use]
+    pub fn project_type(&self) -> &'static str {
+        if self.gem_name().is_some() {
+            return "library";
+        }
+        let read = |name: &str| {
+            proctor_files::read_text(&self.root.join(name), proctor_files::limits::RUBY_SOURCE)
+                .unwrap_or_default()
+        };
+        let gems = read("Gemfile") + &read("Gemfile.lock");
+        let names = |gem: &str| {
+            gems.lines().any(|line| {
+                let line = line.trim();
+                let word =
+                    line.strip_prefix("gem ").unwrap_or(line).trim_start_matches(['"', '\'']);
+                word.strip_prefix(gem)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with(['"', '\'', ' ', ',']))
+            })
+        };
+        if names("rails") || self.root.join("config/application.rb").is_file() {
+            "rails"
+        } else if ["roda", "hanami", "sinatra", "grape"].into_iter().any(names) {
+            "web"
+        } else if self.layout == Layout::Gem {
+            "library"
+        } else {
+            "service"
+        }
     }
 
     /// Whether a path (relative) may be covered.
@@ -125,6 +164,13 @@ impl Project {
         for folder in folders {
             self.collect(&self.root.join(folder), &mut found, 0);
         }
+        if self.layout != Layout::Plain {
+            for package in packages::folders(&self.root) {
+                for folder in ["app", "lib"] {
+                    self.collect(&package.join(folder), &mut found, 1);
+                }
+            }
+        }
         found.sort();
         found
     }
@@ -139,10 +185,8 @@ impl Project {
                 let name = entry.file_name();
                 let name = name.to_string_lossy();
                 let top = !relative.contains('/');
-                if depth < 24
-                    && !name.starts_with('.')
-                    && !(top && SKIPPED_FOLDERS.contains(&name.as_ref()))
-                {
+                let skipped = if top { SKIPPED_FOLDERS } else { SKIPPED_IN_PACKAGES };
+                if depth < 24 && !name.starts_with('.') && !skipped.contains(&name.as_ref()) {
                     self.collect(&path, found, depth + 1);
                 }
             } else if self.is_testable(&relative)
@@ -167,6 +211,9 @@ impl Project {
     }
 
     fn is_searched(&self, path: &str) -> bool {
+        if self.package_of(path).is_some() {
+            return true;
+        }
         match self.layout {
             Layout::Gem => path.starts_with("lib/"),
             Layout::Rails => path.starts_with("app/") || path.starts_with("lib/"),
@@ -184,6 +231,25 @@ impl Project {
     /// Where the spec of a file lies, or is to lie.
     #[must_use]
     pub fn spec_path(&self, path: &str) -> String {
+        if let Some((package, inside)) = self.package_of(path) {
+            return format!("{package}/{}", self.spec_path_inside(inside));
+        }
+        self.spec_path_inside(path)
+    }
+
+    /// The package of a larger repository that a file belongs to, and its path there: specs stay with their package.
+    fn package_of<'p>(&self, path: &'p str) -> Option<(&'p str, &'p str)> {
+        ["/lib/", "/app/"].iter().find_map(|folder| {
+            let place = path.find(folder)?;
+            let package = &path[..place];
+            // `lib/x/lib/y.rb` is a library with an odd folder.
+            let nested = package.split('/').any(|part| packages::CODE.contains(&part));
+            let is_folder = self.root.join(package).is_dir();
+            (!nested && is_folder).then(|| (package, &path[place + 1..]))
+        })
+    }
+
+    fn spec_path_inside(&self, path: &str) -> String {
         let stem = path.strip_suffix(".rb").unwrap_or(path);
         let short = stem.strip_prefix("app/").or_else(|| stem.strip_prefix("lib/")).unwrap_or(stem);
         let usual = format!("spec/{short}_spec.rb");
@@ -225,10 +291,20 @@ impl Project {
             if self.root.join(format!("spec/{helper}.rb")).is_file() {
                 let helper_path =
                     at.join(format!("spec/{helper}.rb")).to_string_lossy().into_owned();
+                // In an application the helper loads everything, or what loads itself.
+                if self.layout == Layout::Rails {
+                    ways.push(LoadMethod {
+                        requires: vec!["rspec".to_owned(), helper_path.clone()],
+                        resolve: false,
+                        lines: vec![format!("require \"{helper}\"")],
+                        warning: None,
+                    });
+                }
                 ways.push(LoadMethod {
                     requires: vec!["rspec".to_owned(), helper_path, own.clone()],
                     resolve: false,
                     lines: vec![format!("require \"{helper}\""), own_line.clone()],
+                    warning: None,
                 });
                 break;
             }
@@ -239,6 +315,7 @@ impl Project {
                     requires: vec![entry.clone(), own.clone()],
                     resolve: false,
                     lines: vec![format!("require \"{entry}\""), own_line.clone()],
+                    warning: None,
                 });
             }
         }
@@ -246,8 +323,54 @@ impl Project {
             requires: vec![own.clone()],
             resolve: false,
             lines: vec![own_line.clone()],
+            warning: None,
         });
-        ways.push(LoadMethod { requires: vec![own], resolve: true, lines: vec![own_line] });
+        ways.push(LoadMethod {
+            requires: vec![own],
+            resolve: true,
+            lines: vec![own_line],
+            warning: None,
+        });
+        ways
+    }
+
+    /// The helper that specs of this project require.
+    pub(crate) fn helper(&self) -> Option<&'static str> {
+        ["rails_helper", "spec_helper"]
+            .into_iter()
+            .find(|name| self.root.join(format!("spec/{name}.rb")).is_file())
+    }
+
+    /// The ways to load a file whose classes are stored, with a file under `spec/support/` that the project does not have.
+    pub(crate) fn load_methods_with(
+        &self,
+        file: &str,
+        support: &crate::record_support::SupportFile,
+        at: &Path,
+    ) -> Vec<LoadMethod> {
+        let absolute = |path: &str| at.join(path).to_string_lossy().into_owned();
+        // The other file loads constants on demand.
+        let own_line = (support.path == crate::record_support::ROLLBACK)
+            .then(|| relative_require(&self.spec_path(file), file));
+        let helper = self.helper().map(|name| (absolute(&format!("spec/{name}.rb")), name));
+        let way = |helper: Option<(String, &str)>| LoadMethod {
+            lines: helper
+                .iter()
+                .map(|(_, name)| format!("require \"{name}\""))
+                .chain([support.require.to_owned()])
+                .chain(own_line.clone())
+                .collect(),
+            requires: [Some("rspec".to_owned()), helper.map(|(path, _)| path)]
+                .into_iter()
+                .flatten()
+                .chain([absolute(support.path), absolute(file)])
+                .collect(),
+            resolve: false,
+            warning: None,
+        };
+        let mut ways: Vec<LoadMethod> =
+            helper.into_iter().map(|helper| way(Some(helper))).collect();
+        ways.push(way(None));
         ways
     }
 

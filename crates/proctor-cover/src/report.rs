@@ -6,6 +6,7 @@ use proctor_text::pluralize;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::metadata::STAGES;
 use crate::pipeline::{FileReport, MethodReport, Report};
 use crate::plain_numbers::PlainNumbers;
 use crate::review::Covered;
@@ -40,8 +41,30 @@ pub fn text(report: &Report) -> String {
     for warning in &report.warnings {
         text += &format!("warning: {warning}\n");
     }
-    text + &summary(report)
+    for error in &report.errors {
+        text += &format!("error: {error}\n");
+    }
+    text + &stages_only(report).unwrap_or_else(|| summary(report))
 }
+
+/// Of a run that ended before examples were looked for, there are no figures: what the last stage was, and where its results are.
+fn stages_only(report: &Report) -> Option<String> {
+    let ran = |stage: &&(&str, &str)| report.answers.contains_key(stage.0);
+    let (stage, _) = STAGES.iter().rfind(ran).filter(|_| report.files.is_empty())?;
+    let files = report.answers[*stage].as_array().map_or(&[][..], Vec::as_slice);
+    let reason = files.first().and_then(|one| one["skip_reason"].as_str());
+    if let Some(reason) = reason.filter(|_| files.iter().all(|one| one["status"] == "skip")) {
+        return Some(format!("{stage}: skipped: {reason}\n"));
+    }
+    let done = match files.len() {
+        0 => "done".to_owned(),
+        count => format!("{} done", pluralize(count, "file")),
+    };
+    Some(format!("{stage}: {done}; the results are in tmp/rspec_metadata\n"))
+}
+
+/// How many dropped examples of a file are shown to people.
+const MAX_DROPPED_SHOWN: usize = 10;
 
 /// What is to be said about a file besides its figures.
 fn remarks(file: &FileReport) -> Vec<String> {
@@ -51,8 +74,28 @@ fn remarks(file: &FileReport) -> Vec<String> {
         format!("{word} {}: {} ({}){fix}", one["rule"], part("description"), part("location"))
     };
     let mut all: Vec<String> = Vec::new();
+    all.extend(file.unreached().map(|(id, reason)| format!("no example for {id}: {reason}")));
     all.extend(file.pending.iter().map(|one| format!("pending: {one}")));
+    all.extend(file.factories.iter().map(|one| {
+        let added: Vec<String> = one
+            .factories
+            .iter()
+            .map(|name| format!("factory :{name}"))
+            .chain(one.traits_added.iter().map(|name| format!("trait :{name}")))
+            .collect();
+        format!("{}: added {}", one.path, added.join(", "))
+    }));
     all.extend(file.kept.iter().map(|id| format!("kept: the block of {id} was edited by hand")));
+    all.extend(
+        file.dropped
+            .iter()
+            .take(MAX_DROPPED_SHOWN)
+            .map(|one| format!("dropped: {} {}: {}", one.method, one.description, one.reason)),
+    );
+    let more = file.dropped.len().saturating_sub(MAX_DROPPED_SHOWN);
+    if more > 0 {
+        all.push(format!("dropped: {more} more, listed in the metadata and in --json"));
+    }
     all.extend(file.refused.iter().map(|one| format!("not kept: {one}")));
     all.extend(file.fixed.iter().map(|one| violation(one, "repaired: rule")));
     all.extend(file.violations.iter().map(|one| violation(one, "rule")));
@@ -71,7 +114,7 @@ fn line(file: &FileReport) -> String {
         pluralize(file.examples, "example"),
         file.unproven,
         file.pending.len(),
-        file.dropped,
+        file.dropped.len(),
         branches(file.before),
         branches(file.after),
         file.after.taken,
@@ -92,6 +135,8 @@ pub struct Totals {
     pub methods: u64,
     /// Methods with an example that passes.
     pub methods_covered: u64,
+    /// Selected methods without any.
+    pub methods_unreached: u64,
     /// Examples that pass.
     pub examples: u64,
     /// Situations left open.
@@ -119,6 +164,7 @@ pub fn totals(report: &Report) -> Totals {
         errors: sum(&|file| u64::from(file.error.is_some())),
         methods: sum(&|file| file.methods as u64),
         methods_covered: sum(&|file| file.methods_covered as u64),
+        methods_unreached: sum(&|file| file.unreached().count() as u64),
         examples: sum(&|file| file.examples as u64),
         pending: sum(&|file| file.pending.len() as u64),
         branches: sum(&|file| file.after.branches),
@@ -169,6 +215,7 @@ pub fn html(report: &Report) -> String {
         .warnings
         .iter()
         .map(|one| format!("<p class=\"warn\">{}</p>\n", escape(one)))
+        .chain(report.errors.iter().map(|one| format!("<p class=\"bad\">{}</p>\n", escape(one))))
         .collect();
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
@@ -255,6 +302,7 @@ mod tests {
                 pending: 1,
                 killed: 4,
                 faults: 5,
+                missing: None,
             }],
             examples: 3,
             pending: vec!["Cart#add when full: no input was found".to_owned()],

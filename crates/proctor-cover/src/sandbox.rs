@@ -5,6 +5,7 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -36,6 +37,8 @@ pub struct Finished {
 
 /// How many bytes of each output are kept.
 const MAX_OUTPUT_BYTES: usize = 8 << 20;
+/// Files that code of the project may add to its copy: many more than specs make.
+const MAX_NEW_FILES: u64 = 50_000;
 /// How long a question about Ruby may take.
 const PROBE_LIMIT: Duration = Duration::from_secs(30);
 
@@ -83,7 +86,11 @@ impl Sandbox {
         };
         let mut confinement = Confinement::new()
             .writable(folder.parent().unwrap_or(folder))?
-            .limits(Limits { processor_seconds: None, ..Limits::default() })
+            .limits(Limits {
+                processor_seconds: None,
+                written_files: Some(MAX_NEW_FILES),
+                ..Limits::default()
+            })
             .with(&self.abilities);
         for folder in &self.ruby_folders {
             confinement = confinement.readable(folder)?;
@@ -99,15 +106,7 @@ impl Sandbox {
         variables: &[(&str, &str)],
         limit: Duration,
     ) -> io::Result<Finished> {
-        let mut environment = ChildEnvironment::allowed();
-        for name in ["RUBYOPT", "RUBYLIB", "BUNDLE_GEMFILE", "SPEC_OPTS"] {
-            environment = environment.remove(name);
-        }
-        environment = environment
-            .set("TMPDIR", folder)
-            .set("HOME", folder)
-            .set("LC_ALL", "C.UTF-8")
-            .set_all(variables.iter().copied());
+        let environment = environment(folder).set_all(variables.iter().copied());
         let command =
             [self.ruby.clone().into_os_string()].into_iter().chain(arguments.iter().cloned());
         let argv: Vec<OsString> = match self.confinement(folder).map_err(io::Error::other)? {
@@ -131,11 +130,38 @@ impl Sandbox {
                     None => Ok(Finished::new(&output, false)),
                 }
             }
-            Ok(output) => Ok(Finished::new(&output, false)),
+            Ok(output) => {
+                let mut finished = Finished::new(&output, false);
+                if output.status.signal() == Some(proctor_sandbox::DISK_LIMIT_SIGNAL) {
+                    finished.stderr.push_str("\nended: it wrote more than its sandbox allows\n");
+                }
+                Ok(finished)
+            }
             Err(ShortCommandError::TimedOut { output, .. }) => Ok(Finished::new(&output, true)),
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// The variables of Ruby that works in this folder: what Ruby itself needs to be found and to run, since code that is observed may return any
+/// of them.
+pub(crate) fn environment(folder: &Path) -> ChildEnvironment {
+    let allowed = ChildEnvironment::allowed().variables().into_iter();
+    let needed = allowed.filter(|(name, _)| name.to_str().is_some_and(is_needed));
+    ChildEnvironment::empty()
+        .set_all(needed)
+        .set("TMPDIR", folder)
+        .set("HOME", folder)
+        .set("LC_ALL", "C.UTF-8")
+}
+
+fn is_needed(name: &str) -> bool {
+    const NAMES: [&str; 5] = ["PATH", "TZ", "LLVM_PROFILE_FILE", "RACK_ENV", "RAILS_ENV"];
+    const BEGINNINGS: [&str; 9] =
+        ["ASDF_", "BUNDLE", "DYLD_", "GEM_", "LD_", "MISE_", "NIX_", "RBENV_", "RUBY"];
+    const CHANGES_RUBY: [&str; 3] = ["RUBYOPT", "RUBYLIB", "BUNDLE_GEMFILE"];
+    let is_known = NAMES.contains(&name) || BEGINNINGS.iter().any(|begin| name.starts_with(begin));
+    is_known && !CHANGES_RUBY.contains(&name)
 }
 
 impl Finished {

@@ -80,14 +80,28 @@ macro_rules! programs {
 }
 
 const PROGRAMS: &[(&str, &str)] = programs![
+    "database.rb",
+    "records.rb",
+    "queries.rb",
+    "record_values.rb",
     "keep.rb",
+    "record_sights.rb",
+    "factories.rb",
+    "factory_values.rb",
+    "write_factories.rb",
+    "rails_effects.rb",
     "shared.rb",
     "settle.rb",
     "probe.rb",
     "guard.rb",
     "clock.rb",
     "world.rb",
+    "code.rb",
+    "names.rb",
+    "stand_ins.rb",
     "double.rb",
+    "reach.rb",
+    "states.rb",
     "sample.rb",
     "render.rb",
     "values.rb",
@@ -95,6 +109,7 @@ const PROGRAMS: &[(&str, &str)] = programs![
     "wish.rb",
     "hint.rb",
     "vary.rb",
+    "case_lines.rb",
     "children.rb",
     "faults.rb",
     "execute.rb",
@@ -102,7 +117,10 @@ const PROGRAMS: &[(&str, &str)] = programs![
     "observe.rb",
     "load.rb",
     "verify.rb",
+    "plain_formatter.rb",
+    "shifted_clock.rb",
     "review.rb",
+    "supplied.rb",
 ];
 
 #[cfg(test)]

@@ -1,15 +1,14 @@
 //! Why the pipeline ended: the seed's error answer.
 
-use serde::Serialize;
+use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
 /// An answer that stops the pipeline.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{error}: {details}")]
 pub struct Stop {
     /// error, stop
     pub status: String,
     /// For `stop`: `red_zone_new_code`, `user_cancelled`
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// What is wrong.
     pub error: String,
@@ -17,6 +16,22 @@ pub struct Stop {
     pub details: String,
     /// The way out.
     pub suggestion: String,
+}
+
+impl Serialize for Stop {
+    /// A stop on purpose has a reason, and a message for people in one sentence.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("status", &self.status)?;
+        if let Some(reason) = &self.reason {
+            map.serialize_entry("reason", reason)?;
+            map.serialize_entry("message", &self.to_string())?;
+        }
+        map.serialize_entry("error", &self.error)?;
+        map.serialize_entry("details", &self.details)?;
+        map.serialize_entry("suggestion", &self.suggestion)?;
+        map.end()
+    }
 }
 
 impl Stop {
@@ -44,12 +59,22 @@ impl Stop {
     /// Somebody does not want it.
     #[must_use]
     pub fn cancelled(details: &str) -> Self {
+        Self::stopped(
+            "user_cancelled",
+            "cancelled".to_owned(),
+            details,
+            "run again; finished files are not done twice",
+        )
+    }
+
+    /// The pipeline ends here on purpose.
+    pub(crate) fn stopped(reason: &str, error: String, details: &str, suggestion: &str) -> Self {
         Self {
             status: "stop".to_owned(),
-            reason: Some("user_cancelled".to_owned()),
-            error: "cancelled".to_owned(),
+            reason: Some(reason.to_owned()),
+            error,
             details: details.to_owned(),
-            suggestion: "run again; finished files are not done twice".to_owned(),
+            suggestion: suggestion.to_owned(),
         }
     }
 }

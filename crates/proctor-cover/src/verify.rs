@@ -22,6 +22,9 @@ pub(crate) struct RepeatedRuns {
     pub failed: BTreeSet<ExampleLocation>,
     /// Among them those that hold alone, each with the example after which it fails.
     pub disturbed: Vec<(ExampleLocation, ExampleLocation)>,
+    /// Why each of the failed ones did, and under which circumstances.
+    #[serde(default)]
+    pub reasons: Vec<(ExampleLocation, String)>,
     /// How many passed, in the run in which fewest did.
     pub passed: usize,
     /// By run: why nothing could be run.
@@ -29,6 +32,11 @@ pub(crate) struct RepeatedRuns {
 }
 
 impl RepeatedRuns {
+    /// Why the example at this place failed.
+    pub(crate) fn reason(&self, place: &ExampleLocation) -> Option<&str> {
+        self.reasons.iter().find(|(other, _)| other == place).map(|(_, reason)| reason.as_str())
+    }
+
     /// The first reason why a run was none.
     pub(crate) fn error(&self) -> Option<&str> {
         self.errors.iter().flatten().next().map(String::as_str)

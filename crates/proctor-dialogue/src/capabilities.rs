@@ -15,6 +15,10 @@ pub enum AgentKind {
     /// A program that speaks the worker protocol.
     #[default]
     Command,
+    /// A function or agent object in Python.
+    Python,
+    /// A function or agent object in JavaScript or TypeScript.
+    Node,
     /// An endpoint in the shape of chat completions or Anthropic's messages.
     Chat,
     /// An HTTP interface of its own.
@@ -57,7 +61,7 @@ pub struct Capabilities {
 use Capability::{Always, InAnswer, Never, WithKey};
 
 /// The table. `docs/conversations.md` shows it to users.
-pub const AGENT_CAPABILITIES: [Capabilities; 5] = [
+pub const AGENT_CAPABILITIES: [Capabilities; 7] = [
     Capabilities {
         kind: AgentKind::Command,
         text: Always,
@@ -68,6 +72,8 @@ pub const AGENT_CAPABILITIES: [Capabilities; 5] = [
         first_token: InAnswer("first_token_ms"),
         spans: Never,
     },
+    in_language(AgentKind::Python),
+    in_language(AgentKind::Node),
     Capabilities {
         kind: AgentKind::Chat,
         text: Always,
@@ -109,6 +115,20 @@ pub const AGENT_CAPABILITIES: [Capabilities; 5] = [
         spans: Never,
     },
 ];
+
+/// An agent in the language of its program. What a framework's object did is read off it; a plain function says it in what it returns.
+const fn in_language(kind: AgentKind) -> Capabilities {
+    Capabilities {
+        kind,
+        text: Always,
+        made_calls: InAnswer("tool_calls"),
+        requested_calls: Always,
+        tokens: InAnswer("metadata"),
+        cost: InAnswer("cost_usd"),
+        first_token: InAnswer("first_token_ms"),
+        spans: Never,
+    }
+}
 
 impl AgentKind {
     /// The row of the table.
@@ -277,6 +297,9 @@ impl AgentReports {
                 "{name} is given no tools by the scenario and may call tools of its own, which chat completions do not list; add `tools:`, `made_calls: /pointer` or `tools: none`"
             ),
             (AgentKind::Rspec, None) => "the agent answered without `tool_calls`, so the tools that it called are unknown; return `Proctor::AgentResponse.new(text, tool_calls: [])` (with the calls, if there were any) or call `on_tool_call`".to_owned(),
+            (AgentKind::Python | AgentKind::Node, None) => format!(
+                "{name} returned a text alone, so the tools that it called are unknown; return `{{\"text\": …, \"tool_calls\": [{{\"name\": …, \"arguments\": {{…}}, \"result\": …}}]}}` (an empty list if there were none) or the result of its framework, or say `tools: none`"
+            ),
             (AgentKind::Command | AgentKind::Script, None) => format!(
                 "{name} answered without `tool_calls`, so the tools that it called are unknown; answer with `\"tool_calls\": []` (and the calls, if there were any), or say `tools: none`"
             ),

@@ -12,7 +12,7 @@ use crate::format::{Assertion, BlockKind, Criterion, Ordered};
 use crate::judge::JudgeQuestion;
 use proctor_yaml::At;
 
-pub(crate) use self::decide::{CheckError, calls_tool, decide, unreported};
+pub(crate) use self::decide::{CheckError, calls_tool, decide, text_matches, unreported};
 pub(crate) use self::describe::{describe, evaluation_type};
 
 /// One check that is going to be made.

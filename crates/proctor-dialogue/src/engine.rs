@@ -9,6 +9,7 @@
 //! | begin | `Begin` | first topic, first step; a pending example is finished at once |
 //! | simulator | `SimulatorAnswered` | the message becomes a turn; an empty one is asked for again |
 //! | simulator | `SimulatorFailed` | inconclusive, fault simulator |
+//! | agent | `AgentReportedCall` | its events; the answer is still waited for, and tells of the call no more |
 //! | agent | `AgentAnswered` | tools the host must call, else the turn is complete |
 //! | agent | `AgentFailed`, a ninth round of tools | errored, fault agent |
 //! | tools | `ToolResult` (all of them) | the agent is called again |
@@ -68,6 +69,7 @@ use crate::capabilities::AgentReports;
 use crate::check::{PlannedCheck, plan};
 use crate::format::Assertion;
 use crate::judge::MarkKey;
+use crate::live_calls::LiveCalls;
 use crate::scenario::Example;
 use crate::transcript::{DoneCall, Scope, ToolCall, Transcript};
 use proctor_yaml::At;
@@ -104,6 +106,8 @@ pub struct Engine {
     tool_rounds: u32,
     /// Answers of the agent in the current turn.
     answers: u32,
+    /// The calls that the agent has reported since it was asked.
+    live_calls: LiveCalls,
     /// Whether the turn ends when the tools have answered.
     turn_ends: bool,
     /// Whether the agent has failed already: nothing further is demanded, but what is to be recorded still is.
@@ -193,12 +197,20 @@ impl Engine {
             answered: Vec::new(),
             tool_rounds: 0,
             answers: 0,
+            live_calls: LiveCalls::default(),
             turn_ends: false,
             soft_only: false,
             open_ended_state: None,
             topic_votes: Vec::new(),
             expired: None,
         }
+    }
+
+    /// The same with answers from a recording or a cassette, in which secrets are masked: what a mask may hide is not decided.
+    #[must_use]
+    pub fn with_stored_answers(mut self) -> Self {
+        self.transcript.is_stored = true;
+        self
     }
 
     /// The same with what its agent can report; without this, everything is taken as reported.
@@ -232,6 +244,7 @@ impl Engine {
             Input::SimulatorAnswered { id, text } => self.simulator_answered(id, &text),
             Input::SimulatorFailed { id, message } => self.simulator_failed(id, &message),
             Input::AgentAnswered { id, answer } => self.agent_answered(id, answer),
+            Input::AgentReportedCall { id, report } => self.agent_reported_call(id, report),
             Input::AgentFailed { id, class, message } => self.agent_failed(id, class, message),
             Input::ToolResult { id, outcome } => self.tool_result(id, outcome),
             Input::ToolFailed { id, message } => self.tool_failed(id, &message),

@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use cel::objects::{Key, Map, Opaque};
 use cel::{Context, Env, ExecutionError, Value as Cel};
+use proctor_text::has_mask;
 use serde_json::{Number, Value};
 
 use crate::format::Expression;
@@ -23,6 +24,10 @@ const EVALUATOR_STACK: usize = 8 << 20;
 pub enum EvaluationError {
     #[error("`{expression}` cannot be evaluated: {reason} ({source})")]
     CallsUnknown { expression: String, reason: String, source: ExecutionError },
+    #[error(
+        "`{expression}` cannot be evaluated: it looks at text that is kept with [redacted] in place of a secret; run the conversation with its agent instead of replaying it or judging it again"
+    )]
+    Masked { expression: String },
     #[error("`{expression}` gave {value:?}, not true or false")]
     NotBoolean { expression: String, value: Cel },
     #[error("`{expression}` cannot be evaluated: {source}")]
@@ -38,7 +43,14 @@ pub fn evaluate(
     scope: &Scope,
 ) -> Result<bool, EvaluationError> {
     let mut context = Context::with_env(Arc::clone(&STDLIB));
-    if let Value::Object(variables) = transcript.visible_in(scope) {
+    let written = expression.source().to_owned();
+    let mut visible = transcript.visible_in(scope);
+    let has_hidden = transcript.is_stored && drop_masked(&mut visible);
+    if has_hidden && (written.contains("has(") || written.contains(" in ")) {
+        // What was dropped would look like something that was never there.
+        return Err(EvaluationError::Masked { expression: written });
+    }
+    if let Value::Object(variables) = visible {
         for (name, value) in &variables {
             if name == "tool_calls" && value.is_null() {
                 continue; // a name without a value is an error; `null != []` would be an answer
@@ -47,7 +59,6 @@ pub fn evaluate(
         }
     }
     let some_calls_unknown = || transcript.turns.iter().any(|turn| turn.calls_unknown);
-    let written = expression.source().to_owned();
     // The evaluator recurses; its depth is bounded when the expression is read.
     let evaluated = stacker::maybe_grow(EVALUATOR_STACK / 2, EVALUATOR_STACK, || {
         expression.program().execute(&context)
@@ -62,8 +73,42 @@ pub fn evaluate(
                 source,
             })
         }
+        Err(ExecutionError::UndeclaredReference(_) | ExecutionError::NoSuchKey(_))
+            if has_hidden =>
+        {
+            Err(EvaluationError::Masked { expression: written })
+        }
         Err(source) => Err(EvaluationError::Failed { expression: written, source }),
     }
+}
+
+/// Drops what has a masked secret in it, of a turn its member and else the whole variable: whatever depends on it is an error then,
+/// and all else is decided. Says whether there was one.
+fn drop_masked(variables: &mut Value) -> bool {
+    let Value::Object(variables) = variables else { return false };
+    let mut dropped = false;
+    for name in ["turn", "turns"] {
+        let turns = match variables.get_mut(name) {
+            Some(Value::Array(turns)) => turns.iter_mut().collect(),
+            Some(turn) => vec![turn],
+            None => Vec::new(),
+        };
+        for turn in turns.into_iter().filter_map(Value::as_object_mut) {
+            dropped |= drop_masked_members(turn);
+        }
+    }
+    drop_masked_members(variables) || dropped
+}
+
+fn drop_masked_members(members: &mut serde_json::Map<String, Value>) -> bool {
+    let before = members.len();
+    members.retain(|_, member| !has_mask(&member.to_string()));
+    let dropped = members.len() < before;
+    if dropped && !members.contains_key(KNOWN_CALLS) {
+        // Beside the calls that are known stands a `null`, which would be an answer without them.
+        members.retain(|name, member| name != "tool_calls" || !member.is_null());
+    }
+    dropped
 }
 
 /// Whether an evaluation ended because `tool_calls`, of the conversation or of a turn, has no value.
@@ -150,6 +195,38 @@ mod tests {
 
     fn holds(source: &str) -> Result<bool, EvaluationError> {
         evaluate(&Expression::new(source).unwrap(), &transcript(), &Scope::Conversation)
+    }
+
+    #[test]
+    fn what_a_mask_may_hide_is_not_decided() {
+        let mut stored = transcript();
+        stored.turns[0].agent = "the key is [redacted]".into();
+        let judged = |source: &str, transcript: &Transcript| {
+            evaluate(&Expression::new(source).unwrap(), transcript, &Scope::Conversation)
+        };
+        for source in [
+            "!turn.agent.contains('hush-hush')",
+            "turns.all(t, !t.agent.matches('hush'))",
+            "turn.agent != 'hush'",
+            "!has(turn.agent)",
+        ] {
+            // A live agent says what it says.
+            assert!(!matches!(judged(source, &stored), Err(EvaluationError::Masked { .. })));
+            let kept = Transcript { is_stored: true, ..stored.clone() };
+            let masked = EvaluationError::Masked { expression: source.to_owned() };
+            assert_eq!(judged(source, &kept), Err(masked), "{source}");
+        }
+        stored.is_stored = true;
+        for source in ["turn_count == 1", "turn.user == 'hello' || turn.agent == 'hush'"] {
+            assert_eq!(judged(source, &stored), Ok(true), "{source}");
+        }
+        stored.turns[0].agent = "nothing".into();
+        stored.turns[0].tool_calls[0].call.arguments = json!({"a": [[{"b": "[redacted]"}]]});
+        for source in ["tool_calls[0].arguments != {'a': 1}", "turn.tool_calls[0].name == 'x'"] {
+            assert!(judged(source, &stored).is_err(), "{source}");
+            stored.turns[0].calls_unknown = true;
+        }
+        assert_eq!(judged("!turn.agent.contains('hush-hush')", &stored), Ok(true));
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod engine;
 mod expression;
 mod format;
 mod judge;
+mod live_calls;
 mod reported_calls;
 mod rows;
 mod scenario;
@@ -36,8 +37,11 @@ pub use judge::{
     UnusableAnswer, add_mark_to_recorded_answer, judge_prompt, judge_prompt_without_mark,
     parse_judge_answer,
 };
+pub use live_calls::{CallReport, LiveCalls};
 pub use proctor_yaml::{At, FileProblem, Node, Place, ValueError, read_value};
-pub use reported_calls::{MalformedCall, read_call, read_made_calls, read_requested_calls};
+pub use reported_calls::{
+    MalformedCall, read_call, read_made_call, read_made_calls, read_requested_calls,
+};
 pub use rows::{Row, RowFormat, RowsError, parse_rows, row_name};
 pub use scenario::{
     Example, ExampleOrigin, GroupKey, OpenEnded, PartySpecs, ScenarioFile, parse, scenario_schema,

@@ -58,6 +58,15 @@ pub fn read_made_calls(list: &Value) -> Result<Vec<DoneCall>, MalformedCall> {
     Ok(calls)
 }
 
+/// Reads one call that the agent makes itself.
+///
+/// # Errors
+///
+/// Why it is not a call.
+pub fn read_made_call(entry: &Value) -> Result<DoneCall, MalformedCall> {
+    made_call(entry, 0)
+}
+
 /// Reads calls that the agent asks the host to make. `null` and an empty list are no calls.
 ///
 /// # Errors
@@ -147,6 +156,7 @@ fn made_call(entry: &Value, index: usize) -> Result<DoneCall, MalformedCall> {
         result: RESULT_KEYS.iter().find_map(|key| fields.get(*key)).cloned(),
         error: fields.get("error").filter(|error| !error.is_null()).map(as_text),
         duration_ms: read_duration(fields, entry, number)?,
+        metadata: fields.get("metadata").filter(|metadata| !metadata.is_null()).cloned(),
     })
 }
 

@@ -1,4 +1,4 @@
-//! Rows of a scenario set, from JSON, YAML or CSV text. Reading the file is the caller's job.
+//! Rows of a scenario set, from JSON, YAML, CSV or JSON Lines text. Reading the file is the caller's job.
 //!
 //! CSV is split by hand: a quoted `"50"` is text and a bare `50` is a number, and the `csv` crate does not say which cells
 //! were quoted.
@@ -16,6 +16,8 @@ pub type Row = Map<String, Value>;
 pub enum RowFormat {
     /// A JSON array of objects.
     Json,
+    /// A JSON object a line.
+    JsonLines,
     /// A YAML list of mappings.
     Yaml,
     /// Comma-separated values with a header line.
@@ -28,6 +30,7 @@ impl RowFormat {
         let (_, ending) = name.rsplit_once('.')?;
         match ending.to_ascii_lowercase().as_str() {
             "json" => Some(Self::Json),
+            "jsonl" | "ndjson" => Some(Self::JsonLines),
             "yaml" | "yml" => Some(Self::Yaml),
             "csv" => Some(Self::Csv),
             _ => None,
@@ -40,13 +43,15 @@ impl RowFormat {
 #[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum RowsError {
     /// For callers that read the file themselves: its ending names no format.
-    #[error("its name ends neither in .json nor .yaml nor .csv")]
+    #[error("its name ends neither in .json nor .jsonl nor .yaml nor .csv")]
     UnknownEnding,
     /// For callers that read the file themselves.
     #[error(transparent)]
     Unreadable(#[from] std::io::Error),
     #[error("not JSON: {0}")]
     NotJson(#[source] serde_json::Error),
+    #[error("line {line} is not JSON: {source}")]
+    NotJsonLine { line: usize, source: serde_json::Error },
     #[error("line {line}: {message}")]
     NotYaml { line: u32, message: String },
     #[error("expected a list of rows")]
@@ -69,10 +74,21 @@ pub fn parse_rows(text: &str, format: RowFormat) -> Result<Vec<Row>, RowsError> 
         RowFormat::Yaml => read_yaml(text).map(|node| node.to_value()).map_err(|error| {
             RowsError::NotYaml { line: error.place.line, message: error.message }
         })?,
+        RowFormat::JsonLines => Value::Array(json_lines(text)?),
         RowFormat::Csv => return parse_csv(text),
     };
     let Value::Array(items) = value else { return Err(RowsError::NotAList) };
     items.into_iter().enumerate().map(|(index, item)| row(index, item)).collect()
+}
+
+/// The value of every line that is not blank.
+fn json_lines(text: &str) -> Result<Vec<Value>, RowsError> {
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    let read = |(index, line)| {
+        serde_json::from_str(line)
+            .map_err(|source| RowsError::NotJsonLine { line: index + 1, source })
+    };
+    lines.map(read).collect()
 }
 
 fn row(index: usize, item: Value) -> Result<Row, RowsError> {
@@ -213,12 +229,14 @@ mod tests {
     }
 
     #[test]
-    fn the_three_formats_give_the_same_rows() {
+    fn the_formats_give_the_same_rows() {
         let expected = json!([{"name": "Ada", "guests": 50, "venue": {"city": "Rome, It"}}]);
         let json = r#"[{"name": "Ada", "guests": 50, "venue": {"city": "Rome, It"}}]"#;
         let yaml = "- name: Ada\n  guests: 50\n  venue: {city: 'Rome, It'}\n";
         let csv = "name,guests,venue.city\r\nAda,50,\"Rome, It\"\r\n\r\n";
+        let lines = format!("\n{}\r\n \n", &json[1..json.len() - 1]);
         assert_eq!(rows(json, RowFormat::Json), expected);
+        assert_eq!(rows(&lines, RowFormat::JsonLines), expected);
         assert_eq!(rows(yaml, RowFormat::Yaml), expected);
         assert_eq!(rows(csv, RowFormat::Csv), expected);
     }
@@ -263,6 +281,12 @@ mod tests {
         let error = |text, format| parse_rows(text, format).unwrap_err().to_string();
         assert_eq!(error("a,b\n1,2\n3\n", RowFormat::Csv), "row 2: 1 values for 2 columns");
         assert_eq!(error("[1]", RowFormat::Json), "row 1: expected a mapping, found 1");
+        let torn = error("{\"a\": 1}\n{\"a\":", RowFormat::JsonLines);
+        assert!(torn.starts_with("line 2 is not JSON"), "{torn}");
+        assert_eq!(
+            error("{}\n\n[1]", RowFormat::JsonLines),
+            "row 2: expected a mapping, found [1]"
+        );
         assert_eq!(error("a: 1", RowFormat::Yaml), "expected a list of rows");
         assert!(error("a\n\"x", RowFormat::Csv).contains("never closed"));
         assert!(error("", RowFormat::Csv).contains("empty"));
@@ -275,6 +299,7 @@ mod tests {
         assert_eq!(row_name(&row(json!({"id": 7})), 0), "7");
         assert_eq!(row_name(&row(json!({})), 1), "row 2");
         assert_eq!(RowFormat::of_file("x/rows.YML"), Some(RowFormat::Yaml));
+        assert_eq!(RowFormat::of_file("rows.jsonl"), Some(RowFormat::JsonLines));
     }
 
     proptest! {

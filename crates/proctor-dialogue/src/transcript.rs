@@ -4,10 +4,12 @@
 
 use std::sync::Arc;
 
+use proctor_text::{VisibleMatch, has_mask};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::capabilities::AgentReports;
+use crate::format::Pattern;
 
 /// A call to a tool.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -32,6 +34,9 @@ pub struct DoneCall {
     pub error: Option<String>,
     /// How long it took, in milliseconds.
     pub duration_ms: Option<f64>,
+    /// What else the agent says about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Value>,
 }
 
 /// One message and its answer.
@@ -80,6 +85,9 @@ pub struct Transcript {
     /// What the agent can report.
     #[serde(skip)]
     pub reports: Arc<AgentReports>,
+    /// Whether answers come from a recording or a cassette, in which secrets are masked. A mask in a live answer is the agent's own.
+    #[serde(skip)]
+    pub is_stored: bool,
 }
 
 #[expect(clippy::ref_option, reason = "serde asks for this signature")]
@@ -105,6 +113,23 @@ impl Transcript {
     /// The turn with this number.
     pub fn turn(&self, number: u32) -> Option<&Turn> {
         self.turns.iter().find(|turn| turn.number == number)
+    }
+
+    /// Whether a secret is masked in this text, so that what is not seen in it may be there.
+    pub(crate) fn hides(&self, text: &str) -> bool {
+        self.is_stored && has_mask(text)
+    }
+
+    /// Whether a pattern occurs in a text of the conversation; `None` if a mask may hide it.
+    pub(crate) fn has_match(&self, pattern: &Pattern, text: &str) -> Option<bool> {
+        if !self.hides(text) {
+            return Some(pattern.occurs_in(text));
+        }
+        match VisibleMatch::of(text, pattern.matches_in(text)) {
+            VisibleMatch::Found(_) => Some(true),
+            VisibleMatch::Absent => Some(false),
+            VisibleMatch::Unknown => None,
+        }
     }
 
     /// Whether the agent may have made unreported calls in these turns.
@@ -160,6 +185,7 @@ impl Transcript {
             goal: self.goal.clone(),
             row: self.row.clone(),
             reports: Arc::clone(&self.reports),
+            is_stored: self.is_stored,
         }
     }
 
@@ -175,6 +201,7 @@ impl Transcript {
             goal: self.goal.clone(),
             row: self.row.clone(),
             reports: Arc::clone(&self.reports),
+            is_stored: self.is_stored,
         })
     }
 }

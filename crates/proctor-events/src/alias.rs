@@ -9,7 +9,7 @@
 //! | `worker_index` | `worker` |
 //! | `type` on `EvaluationRecorded` | `evaluation_type` |
 //! | `turn`, `from`, `to` on conversation events | `turn_number`, `from_topic`, `to_topic` |
-//! | `{"event": NAME, "data": {…}}` | event `NAME` with those fields (`progress` is `Progress`) |
+//! | `{"event": NAME, "data": {…}}` | event `NAME` with those fields (`progress` is `Progress`); `seq` and `run_id` may stand beside them |
 
 use std::borrow::Cow;
 

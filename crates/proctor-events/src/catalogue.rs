@@ -11,7 +11,8 @@ use serde::ser::SerializeMap;
 
 use crate::define::{events, objects};
 use crate::field::{
-    Field, FieldError, FieldSink, MapSink, RawFields, json_name, required_fields, write_extra,
+    Field, FieldError, FieldSink, MapSink, RawFields, ScannedFields, json_name, required_fields,
+    write_extra,
 };
 use crate::json::{Json, Millis};
 use crate::texts::Texts;
@@ -27,8 +28,10 @@ objects! {
         class: Option<String>,
         /// Its message.
         message: String,
-        /// Where it came from, innermost first.
+        /// Where it came from, innermost first: the lines that the suite's own command shows.
         backtrace: Vec<String>,
+        /// All lines, where `backtrace` leaves some out or writes them in another way.
+        full_backtrace: Option<Vec<String>>,
     }
 
     /// A process that an example left behind.
@@ -128,6 +131,8 @@ events! {
         verdict: Option<String>,
         /// How many results there are: every repetition of every example.
         repetition_count: Option<u64>,
+        /// How many of them are of examples that were defined while the run went on, and were not announced at its start.
+        late_count: Option<u64>,
     }
 
     /// An example group is entered.
@@ -191,6 +196,8 @@ events! {
         duration_ms: Option<Millis>,
         /// What went wrong.
         exception: Option<Exception>,
+        /// Of a pending example that was run: the failure that was expected.
+        pending_exception: Option<Exception>,
         /// Why it is pending, or what happened to its worker.
         message: Option<String>,
         /// Whether no further attempt follows.

@@ -41,7 +41,7 @@ macro_rules! objects {
             }
         }
 
-        required_fields!($Name);
+        required_fields!($Name; by |scanner| scanner.parsed());
 
         impl $crate::texts::Texts for $Name {
             fn change_texts(&mut self, change: &mut $crate::TextChange<'_>) {
@@ -121,6 +121,17 @@ macro_rules! events {
             pub(crate) fn read(self, fields: &mut RawFields<'_>) -> Result<Body, FieldError> {
                 match self { $(
                     Self::$Name => Ok(Body::$Name($Name {
+                        $( $field: fields.take(json_name(stringify!($field)))?, )*
+                    })),
+                )+ }
+            }
+        }
+
+        impl EventType {
+            /// Reads the payload where it stands in the [written form](crate::written_form).
+            pub(crate) fn scan(self, fields: &mut ScannedFields<'_, '_>) -> Option<Body> {
+                match self { $(
+                    Self::$Name => Some(Body::$Name($Name {
                         $( $field: fields.take(json_name(stringify!($field)))?, )*
                     })),
                 )+ }

@@ -13,8 +13,12 @@ use serde_json::value::RawValue;
 use crate::Timestamp;
 use crate::alias;
 use crate::catalogue::{Body, EventType};
-use crate::field::{Extra, FieldError, FieldSink, MapSink, RawFields, TextSink, write_extra};
+use crate::field::{
+    Extra, FieldError, FieldSink, MapSink, RawFields, ScannedFields, TextSink, required_fields,
+    scan_word, write_extra,
+};
 use crate::ids::{ExampleId, RunId};
+use crate::written_form::Scanner;
 
 /// The version of the format that this crate writes.
 pub const FORMAT_VERSION: u32 = 1;
@@ -128,11 +132,53 @@ impl Event {
 
     /// Reads one line.
     pub fn from_json(line: &str) -> Result<Self, ReadError> {
+        match Self::from_written_form(line) {
+            Some(event) => Ok(event),
+            None => Self::from_any_form(line),
+        }
+    }
+
+    /// Reads a line as [`to_json`](Self::to_json) writes it; `None` for every other line.
+    fn from_written_form(line: &str) -> Option<Self> {
+        let mut scanner = Scanner::new(line)?;
+        let mut fields = ScannedFields::new(&mut scanner);
+        let (v, seq, run_id) = (fields.take("v")?, fields.take("seq")?, fields.take("run_id")?);
+        let time = fields.take::<Option<WireTime>>("time")?.map(|time| time.0);
+        if !fields.take_name("event_type") {
+            return None;
+        }
+        let event_type = EventType::from_name(fields.scanner().string()?.text)?;
+        fields.end_field()?;
+        let event = Self {
+            v,
+            seq,
+            run_id,
+            time,
+            example_id: fields.take("example_id")?,
+            repeat: fields.take("repeat")?,
+            attempt: fields.take("attempt")?,
+            worker: fields.take("worker")?,
+            body: event_type.scan(&mut fields)?,
+            extra: Vec::new(),
+        };
+        if fields.take_name(DIGEST) {
+            is_digest(fields.scanner().value()?).then_some(())?;
+            fields.end_field()?;
+        }
+        fields.at_end().then_some(event)
+    }
+
+    /// Reads one line, in whatever form it is.
+    fn from_any_form(line: &str) -> Result<Self, ReadError> {
         let mut fields = split(line)?;
         if fields.get("event_type").is_none()
             && let Some((name, data)) = alias::envelope_form(&mut fields)
         {
-            return Self::from_payload(&name, data.get());
+            let mut event = Self::from_payload(&name, data.get())?;
+            let beside = |error| field_error(&name, error);
+            event.seq = event.seq.or(fields.take("seq").map_err(beside)?);
+            event.run_id = event.run_id.or(fields.take("run_id").map_err(beside)?);
+            return Ok(event);
         }
         let event_type: String = fields.take("event_type").map_err(|error| {
             if error.problem == "is missing" {
@@ -191,12 +237,17 @@ impl Event {
     /// Its JSON text, one line without line feed.
     pub fn to_json(&self) -> String {
         let mut line = Vec::with_capacity(512);
-        let mut sink = TextSink::open(&mut line);
+        self.append_json(&mut line);
+        String::from_utf8(line).unwrap_or_default()
+    }
+
+    /// Appends its JSON text to a buffer.
+    pub fn append_json(&self, buffer: &mut Vec<u8>) {
+        let mut sink = TextSink::open(buffer);
         // Serialising to memory fails only if a payload's own `Serialize` does, and none of ours can.
         let written = self.write(&mut sink);
         sink.close();
         debug_assert!(written.is_ok(), "{written:?}");
-        String::from_utf8(line).unwrap_or_default()
     }
 
     fn write<S: FieldSink>(&self, sink: &mut S) -> Result<(), S::Error> {
@@ -239,6 +290,15 @@ impl Published {
     pub fn json(&self) -> &Arc<str> {
         self.json.get_or_init(|| self.event.to_json().into())
     }
+
+    /// Appends its JSON text to a buffer. A text that was not asked for yet is written there and nowhere else: in most runs the recording
+    /// is the only reader.
+    pub fn append_json_to(&self, buffer: &mut Vec<u8>) {
+        match self.json.get() {
+            Some(json) => buffer.extend_from_slice(json.as_bytes()),
+            None => self.event.append_json(buffer),
+        }
+    }
 }
 
 impl Deref for Published {
@@ -265,12 +325,41 @@ impl Serialize for Event {
     }
 }
 
-/// A time as RFC 3339 in UTC. Input may carry another offset, or a space instead of `T`.
+/// A time as RFC 3339 in UTC with six fraction digits, so that texts sort as times do. Input may have any number of digits, another
+/// offset, or a space instead of `T`; digits beyond the sixth are dropped.
 struct WireTime(Timestamp);
+
+impl WireTime {
+    /// `None` before the year 0, which no clock shows.
+    fn text(&self) -> Option<[u8; 27]> {
+        let time = jiff::tz::Offset::UTC.to_datetime(self.0);
+        let mut text = *b"0000-00-00T00:00:00.000000Z";
+        let mut put = |from: usize, digits: usize, value: i32| {
+            let mut left = u32::try_from(value).ok()?;
+            for digit in text[from..from + digits].iter_mut().rev() {
+                *digit = b"0123456789"[(left % 10) as usize];
+                left /= 10;
+            }
+            Some(())
+        };
+        put(0, 4, time.year().into())?;
+        put(5, 2, time.month().into())?;
+        put(8, 2, time.day().into())?;
+        put(11, 2, time.hour().into())?;
+        put(14, 2, time.minute().into())?;
+        put(17, 2, time.second().into())?;
+        put(20, 6, time.subsec_nanosecond() / 1000)?;
+        Some(text)
+    }
+}
 
 impl Serialize for WireTime {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&self.0)
+        let text = self.text();
+        match text.as_ref().and_then(|text| std::str::from_utf8(text).ok()) {
+            Some(text) => serializer.serialize_str(text),
+            None => serializer.collect_str(&self.0),
+        }
     }
 }
 
@@ -284,10 +373,16 @@ impl<'de> Deserialize<'de> for WireTime {
                 .map_err(|_| error)
         });
         parsed
+            .and_then(|time: Timestamp| Timestamp::from_microsecond(time.as_microsecond()))
             .map(Self)
             .map_err(|_| serde::de::Error::custom(format_args!("`{text}` is not an RFC 3339 time")))
     }
 }
 
+required_fields!(WireTime; by |scanner| scanner.time().map(WireTime));
+required_fields!(RunId, ExampleId; by |scanner| scan_word(scanner));
+
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod written_form_tests;

@@ -17,6 +17,7 @@ use crate::words::{
     EvaluationMode, Fault, InvariantType, MessageSource, OutputStream, RunEnding, Status,
     StopReason, TerminationReason, TopicTrigger,
 };
+use crate::written_form::Scanner;
 
 /// A field that is missing or holds something else than it should.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -266,6 +267,9 @@ pub(crate) trait Field: Sized + Serialize {
     fn present(&self) -> bool {
         true
     }
+
+    /// Reads the value at this position of a line in the [written form](crate::written_form); `None` where the complete reader must decide.
+    fn scan(scanner: &mut Scanner<'_>) -> Option<Self>;
 }
 
 pub(crate) fn parse<T: DeserializeOwned>(raw: &RawValue) -> Result<T, String> {
@@ -276,11 +280,16 @@ pub(crate) fn parse<T: DeserializeOwned>(raw: &RawValue) -> Result<T, String> {
     })
 }
 
+/// Fields that must be there; after `by`, how their value is read in the written form.
 macro_rules! required_fields {
-    ($($T:ty),+ $(,)?) => { $(
+    ($($T:ty),+ ; by |$scanner:ident| $scan:expr) => { $(
         impl $crate::field::Field for $T {
             fn read(raw: Option<&serde_json::value::RawValue>) -> Result<Self, String> {
                 $crate::field::parse(raw.ok_or("is missing")?)
+            }
+
+            fn scan($scanner: &mut $crate::written_form::Scanner<'_>) -> Option<Self> {
+                $scan
             }
         }
     )+ };
@@ -288,12 +297,25 @@ macro_rules! required_fields {
 
 pub(crate) use required_fields;
 
-required_fields!(String, bool, u32, u64, i32, f64, Json, Millis);
-required_fields!(Status, TerminationReason, EvaluationMode, OutputStream);
-required_fields!(Fault, MessageSource, RunEnding, StopReason, TopicTrigger, InvariantType);
+required_fields!(String; by |scanner| scanner.string()?.unescaped());
+required_fields!(bool; by |scanner| scanner.boolean());
+required_fields!(u32; by |scanner| scanner.whole_number()?.try_into().ok());
+required_fields!(u64; by |scanner| scanner.whole_number());
+required_fields!(f64; by |scanner| scanner.float());
+required_fields!(Millis; by |scanner| scanner.float().map(Millis::new));
+required_fields!(i32, Json; by |scanner| scanner.parsed());
+required_fields!(Status, TerminationReason, EvaluationMode, OutputStream; by |scanner| scan_word(scanner));
+required_fields!(Fault, MessageSource, RunEnding, StopReason; by |scanner| scan_word(scanner));
+required_fields!(TopicTrigger, InvariantType; by |scanner| scan_word(scanner));
+
+/// A text that needs no unescaping.
+pub(crate) fn scan_word<T: for<'a> From<&'a str>>(scanner: &mut Scanner<'_>) -> Option<T> {
+    let found = scanner.string()?;
+    (!found.escaped).then(|| T::from(found.text))
+}
 
 /// An optional field; `null` counts as absent.
-impl<T: DeserializeOwned + Serialize> Field for Option<T> {
+impl<T: DeserializeOwned + Field> Field for Option<T> {
     fn read(raw: Option<&RawValue>) -> Result<Self, String> {
         raw.map_or(Ok(None), parse)
     }
@@ -301,15 +323,78 @@ impl<T: DeserializeOwned + Serialize> Field for Option<T> {
     fn present(&self) -> bool {
         self.is_some()
     }
+
+    fn scan(scanner: &mut Scanner<'_>) -> Option<Self> {
+        if scanner.take_null() { Some(None) } else { T::scan(scanner).map(Some) }
+    }
 }
 
 /// A list; absent and `null` count as empty, and it is always written.
-impl<T: DeserializeOwned + Serialize> Field for Vec<T> {
+impl<T: DeserializeOwned + Field> Field for Vec<T> {
     fn read(raw: Option<&RawValue>) -> Result<Self, String> {
         match raw {
             None => Ok(Self::new()),
             Some(raw) => parse::<Option<Self>>(raw).map(Option::unwrap_or_default),
         }
+    }
+
+    fn scan(scanner: &mut Scanner<'_>) -> Option<Self> {
+        let mut list = Self::new();
+        if !scanner.take(b'[') {
+            return None;
+        }
+        if scanner.take(b']') {
+            return Some(list);
+        }
+        loop {
+            list.push(T::scan(scanner)?);
+            if !scanner.take(b',') {
+                return scanner.take(b']').then_some(list);
+            }
+        }
+    }
+}
+
+/// The fields of an object that follow each other in the written form.
+pub(crate) struct ScannedFields<'s, 'a> {
+    scanner: &'s mut Scanner<'a>,
+    /// Whether the name of a field comes next; otherwise the object ends.
+    more: bool,
+}
+
+impl<'s, 'a> ScannedFields<'s, 'a> {
+    /// Begins at the first field.
+    pub(crate) fn new(scanner: &'s mut Scanner<'a>) -> Self {
+        Self { scanner, more: true }
+    }
+
+    /// The field that may come next. One that does not is absent, which not every type allows.
+    pub(crate) fn take<T: Field>(&mut self, name: &'static str) -> Option<T> {
+        if !self.take_name(name) {
+            return T::read(None).ok();
+        }
+        let value = T::scan(self.scanner)?;
+        self.end_field()?;
+        Some(value)
+    }
+
+    pub(crate) fn take_name(&mut self, name: &str) -> bool {
+        self.more && self.scanner.take_name(name)
+    }
+
+    pub(crate) fn scanner(&mut self) -> &mut Scanner<'a> {
+        self.scanner
+    }
+
+    /// Takes what separates a field from the next one.
+    pub(crate) fn end_field(&mut self) -> Option<()> {
+        self.more = self.scanner.next_field()?;
+        Some(())
+    }
+
+    /// Whether every field was taken, and the line ends.
+    pub(crate) fn at_end(&self) -> bool {
+        !self.more && self.scanner.at_end()
     }
 }
 

@@ -92,9 +92,12 @@ impl JsonSchema for Json {
 pub struct Millis(f64);
 
 impl Millis {
-    /// From a number of milliseconds, rounded to whole microseconds; negative and non-finite become zero.
+    /// From a number of milliseconds, rounded to whole microseconds; negative and non-finite become zero. Numbers so large that a float
+    /// cannot tell microseconds apart (300 years) stay as they are: rounding them would give another number each time one is read.
     pub fn new(millis: f64) -> Self {
-        if millis.is_finite() && millis > 0.0 {
+        if millis.is_finite() && millis >= 9.0e12 {
+            Self(millis)
+        } else if millis.is_finite() && millis > 0.0 {
             Self((millis * 1000.0).round() / 1000.0)
         } else {
             Self(0.0)
@@ -175,5 +178,15 @@ mod tests {
         assert_eq!(serde_json::to_string(&Millis::new(0.062_518)).unwrap(), "0.063");
         assert_eq!(serde_json::to_string(&Millis::new(f64::NAN)).unwrap(), "0");
         assert_eq!(Millis::from_seconds(2.34), Millis::new(2340.0));
+    }
+
+    #[test]
+    fn millis_are_read_again_as_the_same() {
+        for millis in [0.0005, 0.1, 1.0 / 3.0, 8.9e12, 9.1e12, 4.444_444_444_444_445e44, f64::MAX] {
+            let first = Millis::new(millis);
+            assert_eq!(Millis::new(first.get()), first, "{millis}");
+            let text = serde_json::to_string(&first).unwrap();
+            assert_eq!(serde_json::from_str::<Millis>(&text).unwrap(), first, "{text}");
+        }
     }
 }

@@ -22,6 +22,7 @@ mod schema;
 mod texts;
 mod translate;
 mod words;
+mod written_form;
 
 pub use bus::{
     BoxedError, Bus, BusConfig, BusReport, BusWarning, DEFAULT_QUEUE, Filter, ObserverReport,

@@ -69,7 +69,7 @@ fn envelope_schema() -> Value {
             "v": whole(1, "format version of the writer"),
             "seq": whole(0, "place in the run, from 1, without gaps; the line number where absent"),
             "run_id": text("the run it belongs to"),
-            "time": {"type": ["string", "null"], "format": "date-time", "description": "when it happened, RFC 3339 in UTC"},
+            "time": {"type": ["string", "null"], "format": "date-time", "description": "when it happened, RFC 3339 in UTC, with six fraction digits"},
             "event_type": {"type": "string", "description": "what happened"},
             "example_id": text("the example it concerns; absent at suite level"),
             "repeat": whole(0, "which repetition, from 1"),

@@ -2,7 +2,8 @@
 //!
 //! Differences from the flat form: results are `ExamplePassed`, `ExampleFailed` or `ExamplePending` with
 //! `duration` in seconds, `message` and `backtrace`; progress is lower case; envelope fields are left
-//! out but for `example_id`, and `time` below example level; paths lose their leading `./`.
+//! out but for `example_id`, and `time` below example level; paths lose their leading `./`. `seq` and `run_id`
+//! stand beside `event`, so that a client can resume; a result that another attempt follows has `"final": false`.
 
 use std::collections::HashMap;
 
@@ -29,6 +30,17 @@ struct Described {
 impl Translator {
     /// One event in the older form.
     pub fn translate(&mut self, event: &Event) -> Value {
+        let mut message = self.message_of(event);
+        if let Some(seq) = event.seq {
+            message["seq"] = seq.into();
+        }
+        if let Some(run_id) = &event.run_id {
+            message["run_id"] = run_id.as_str().into();
+        }
+        message
+    }
+
+    fn message_of(&mut self, event: &Event) -> Value {
         match &event.body {
             Body::Progress(progress) => message("progress", progress_data(progress)),
             Body::ExampleStarted(started) => self.started(event, started),
@@ -42,7 +54,6 @@ impl Translator {
         let described = describe(started);
         let mut data = identified(event);
         described.write(&mut data);
-        put(&mut data, "location", described.location.as_deref());
         if let Some(id) = &event.example_id {
             self.descriptions.insert(id.clone(), described);
         }
@@ -58,10 +69,22 @@ impl Translator {
             }
         });
         let mut data = identified(event);
-        let description = finished.description.clone();
-        put(&mut data, "description", description.or(known.and_then(|k| k.description)).as_deref());
+        let known = known.unwrap_or_default();
+        let full_description = finished.full_description.clone();
+        let location = finished.location.as_deref().map(|location| plain(location).to_owned());
+        let described = Described {
+            description: finished.description.clone().or(known.description),
+            full_description: full_description.or(known.full_description),
+            location: location.or(known.location),
+        };
+        described.write(&mut data);
+        if finished.r#final == Some(false) {
+            data.insert("final".into(), false.into());
+        }
         if let Some(duration) = finished.duration_ms {
-            data.insert("duration".into(), json!(duration.seconds()));
+            // Whole microseconds, so that no digits come from the division.
+            let seconds = (duration.get() * 1000.0).round() / 1_000_000.0;
+            data.insert("duration".into(), json!(seconds));
         }
         let name = match &finished.status {
             Status::Passed => "ExamplePassed",
@@ -111,6 +134,7 @@ impl Described {
     fn write(&self, data: &mut Map<String, Value>) {
         put(data, "description", self.description.as_deref());
         put(data, "full_description", self.full_description.as_deref());
+        put(data, "location", self.location.as_deref());
     }
 }
 
@@ -162,13 +186,20 @@ mod tests {
     use super::*;
     use crate::{AgentResponse, Exception, Millis, UserMessage};
 
+    /// The sample, with what stands beside it.
     fn golden(event: &Event, expected: &Value) {
-        assert_eq!(Translator::default().translate(event), *expected);
+        let mut expected = expected.clone();
+        expected["seq"] = 17.into();
+        expected["run_id"] = "r1".into();
+        assert_eq!(Translator::default().translate(event), expected);
+        let read = Event::from_json(&expected.to_string()).unwrap();
+        assert_eq!((read.seq, &read.run_id), (event.seq, &event.run_id), "and it can be read");
     }
 
     fn at(mut event: Event, time: &str) -> Event {
         event.time = Some(time.parse().unwrap());
         (event.v, event.seq, event.worker) = (Some(1), Some(17), Some(0));
+        event.run_id = Some("r1".into());
         (event.repeat, event.attempt) = (Some(1), Some(1));
         event.about(&"a3f2b1c9".into())
     }
@@ -223,7 +254,7 @@ mod tests {
                 "example_id": "a3f2b1c9",
                 "turn_number": 1,
                 "text": "Hi, I need to book a venue",
-                "time": "2026-01-23T10:30:00Z",
+                "time": "2026-01-23T10:30:00.000000Z",
             }}),
         );
     }
@@ -246,7 +277,7 @@ mod tests {
                 "turn_number": 1,
                 "text": "Hello! I'd be happy to help you find a venue.",
                 "tool_calls": [],
-                "time": "2026-01-23T10:30:01Z",
+                "time": "2026-01-23T10:30:01.000000Z",
             }}),
         );
     }
@@ -254,7 +285,11 @@ mod tests {
     #[test]
     fn example_failed_sample_takes_its_description_from_the_start() {
         let mut translator = Translator::default();
-        let started = ExampleStarted { path: vec!["welcomes user".into()], ..Default::default() };
+        let started = ExampleStarted {
+            path: vec!["Agent".into(), "welcomes user".into()],
+            location: Some("./spec/booking_spec.rb:42".into()),
+            ..Default::default()
+        };
         translator.translate(&at(started.into(), "2026-01-23T10:30:00Z"));
         let finished = ExampleFinished {
             status: Status::Failed,
@@ -263,15 +298,17 @@ mod tests {
                 class: Some("RSpec::Expectations::ExpectationNotMetError".into()),
                 message: "Expected friendly response but got...".into(),
                 backtrace: vec!["./spec/booking_spec.rb:45".into()],
-                extra: Vec::new(),
+                ..Exception::default()
             }),
             ..Default::default()
         };
         assert_eq!(
             translator.translate(&at(finished.into(), "2026-01-23T10:30:02Z")),
-            json!({"event": "ExampleFailed", "data": {
+            json!({"event": "ExampleFailed", "seq": 17, "run_id": "r1", "data": {
                 "example_id": "a3f2b1c9",
                 "description": "welcomes user",
+                "full_description": "Agent welcomes user",
+                "location": "spec/booking_spec.rb:42",
                 "duration": 2.34,
                 "message": "Expected friendly response but got...",
                 "backtrace": ["spec/booking_spec.rb:45"],

@@ -7,11 +7,14 @@ pub mod limits;
 mod own_folder;
 mod private;
 mod regular;
+mod unpacked;
 
 pub use own_folder::{OwnFolderError, check_own_folder, check_state_folder};
 pub use private::{
     append_private, create_private, create_private_folder, open_lock_file, write_private,
 };
 pub use regular::{
-    Links, NotReadable, open, open_with, read, read_text, read_text_with, read_with,
+    Links, NotReadable, name_of_other_kind, open, open_with, read, read_text, read_text_with,
+    read_with,
 };
+pub use unpacked::EmbeddedFiles;

@@ -70,15 +70,19 @@ pub fn open_with(path: &Path, links: Links) -> io::Result<File> {
 }
 
 pub(crate) fn refuse_other_kinds(kind: FileType) -> Result<(), NotReadable> {
-    let name = match kind {
-        _ if kind.is_file() => return Ok(()),
-        _ if kind.is_dir() => "a folder",
-        _ if kind.is_symlink() => "a symbolic link",
-        _ if kind.is_fifo() => "a FIFO",
-        _ if kind.is_socket() => "a socket",
-        _ => "a device",
-    };
-    Err(NotReadable::NotAFile(name))
+    name_of_other_kind(kind).map_or(Ok(()), |name| Err(NotReadable::NotAFile(name)))
+}
+
+/// What has a file's name without being a regular file, with its article; `None` for a regular file.
+pub fn name_of_other_kind(kind: FileType) -> Option<&'static str> {
+    match kind {
+        _ if kind.is_file() => None,
+        _ if kind.is_dir() => Some("a folder"),
+        _ if kind.is_symlink() => Some("a symbolic link"),
+        _ if kind.is_fifo() => Some("a FIFO"),
+        _ if kind.is_socket() => Some("a socket"),
+        _ => Some("a device"),
+    }
 }
 
 /// Reads a regular file of at most `limit` bytes. A link is followed.

@@ -3,28 +3,47 @@
 //! A target must return for any input, and may assert what holds for any input. `fuzz/` calls them under libFuzzer (`bench/fuzz/run`);
 //! the corpora in `fuzz/corpus/NAME` are replayed by the test below.
 
+use proctor_compare::{Assessment, EarlierRuns, Rules, Side};
 use proctor_dialogue::{Expression, RowFormat, RowsError, Scope, Transcript};
 use proctor_events::StableIds;
 use proctor_llm::sse::SseDecoder;
 use proctor_llm::wire::Dialect;
 use proctor_record::RunInfo;
+use rmcp::RoleServer;
+use rmcp::service::RxJsonRpcMessage;
 
 /// A reader that is given any bytes.
 pub type Target = fn(&[u8]);
 
 /// All targets by name; the name is that of the corpus, too.
 pub const TARGETS: &[(&str, Target)] = &[
+    ("baseline", baseline),
     ("cassette", proctor_llm::fuzzing::cassette),
+    ("command_line", proctor_journal::fuzzing::command_line),
+    ("configuration", configuration),
     ("destinations", proctor_record::fuzzing::destinations),
     ("event_reader", proctor_record::fuzzing::event_reader),
     ("expression", expression),
+    ("hook_input", proctor_journal::fuzzing::hook_input),
+    ("host", host),
     ("journal", proctor_journal::fuzzing::entries),
+    ("journal_import", proctor_journal::fuzzing::journal_import),
+    ("mcp_line", mcp_line),
     ("model_stream", model_stream),
+    ("model_texts", proctor_workspace::fuzzing::model_texts),
+    ("ralph_configuration", proctor_workspace::fuzzing::ralph_configuration),
+    ("ralph_outputs", proctor_workspace::fuzzing::ralph_outputs),
+    ("recording_index", proctor_record::fuzzing::recording_index),
     ("rows", rows),
     ("rpc_line", proctor_process::fuzzing::check_framer),
     ("ruby", ruby),
     ("run_info", run_info),
     ("scenario", scenario),
+    ("session", proctor_workspace::fuzzing::session),
+    ("test_output", proctor_journal::fuzzing::test_output),
+    ("test_report", proctor_journal::fuzzing::test_report),
+    ("tool_arguments", proctor_workspace::fuzzing::tool_arguments),
+    ("workspace_cassette", proctor_workspace::fuzzing::workspace_cassette),
     ("workspace_file", workspace_file),
 ];
 
@@ -85,6 +104,51 @@ fn expression(data: &[u8]) {
             let transcript = Transcript::default();
             drop(proctor_dialogue::evaluate(&expression, &transcript, &Scope::Conversation));
         }
+    });
+}
+
+/// `proctor.toml`.
+fn configuration(data: &[u8]) {
+    with_text(data, |text| {
+        if let Err(error) = proctor_config::parse(text, "proctor.toml") {
+            assert!(!error.to_string().is_empty());
+        }
+    });
+}
+
+/// The header Host. A name that is taken for this machine is spelled like one, with nothing but a port behind it.
+fn host(data: &[u8]) {
+    with_text(data, |text| {
+        let Some(name) = proctor_text::host_name(text) else { return };
+        let bracketed = format!("[{name}]");
+        let rest = text.strip_prefix(&bracketed).or_else(|| text.strip_prefix(name));
+        let rest = rest.unwrap_or_else(|| panic!("{name:?} does not begin {text:?}"));
+        let port = rest.strip_prefix(':').unwrap_or(rest);
+        assert!(port.bytes().all(|byte| byte.is_ascii_digit()), "{rest:?} follows the host");
+        if proctor_text::is_loopback_name(name) {
+            let is_known = name.eq_ignore_ascii_case("localhost")
+                || name.starts_with("127.")
+                || name.parse::<std::net::Ipv6Addr>().is_ok_and(|address| address.is_loopback());
+            assert!(is_known, "{name:?} is taken for this machine");
+        }
+    });
+}
+
+/// A line of a client of MCP, as the server reads it.
+fn mcp_line(data: &[u8]) {
+    proctor_process::fuzzing::check_json_rpc_line::<RxJsonRpcMessage<RoleServer>>(data);
+}
+
+/// A stored baseline, compared with itself: nothing is worse than itself.
+fn baseline(data: &[u8]) {
+    with_text(data, |text| {
+        let Ok(side) = Side::from_json(text) else { return };
+        let compared =
+            proctor_compare::compare(&side, &side, &EarlierRuns::default(), &Rules::default());
+        assert!(
+            !matches!(compared.verdict, Assessment::Regression | Assessment::Improvement),
+            "it differs from itself"
+        );
     });
 }
 

@@ -104,7 +104,7 @@ pub fn baseline_in_file(path: &Path) -> Result<Option<Side>, BaselineError> {
     match Side::from_json(&text) {
         // A file of one JSON line may be a recording, whatever its name.
         Err(StoredSideError::NotASide(_)) => Ok(None),
-        Err(error @ StoredSideError::Newer(_)) => Err(unusable(error.to_string())),
+        Err(error) => Err(unusable(error.to_string())),
         Ok(mut side) => {
             side.label = path.display().to_string();
             Ok(Some(side))

@@ -14,6 +14,7 @@ use crate::earlier_runs::{
 };
 use crate::error::HistoryError;
 use crate::recording::RecordingStamp;
+use crate::sync;
 
 /// The number of newest runs that a query reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -151,6 +152,15 @@ impl History {
         })
     }
 
+    /// The newest runs, newest first, and how many runs there are ([`SyncSummary::runs`](crate::SyncSummary)). Reads what was recorded since, but of runs
+    /// that are not listed only those that the index does not know.
+    pub fn newest_runs(&mut self, limit: usize) -> Result<Vec<RunRow>, HistoryError> {
+        let store = self.store.clone();
+        let newest = self.attempt(|database| sync::sync_newest(database, &store, limit))?;
+        self.synced = newest.synced;
+        Ok(newest.rows)
+    }
+
     /// What the index knows of these runs, where their recordings have not changed since; `None` for those that are damaged. Runs that
     /// are not in the answer are new or have changed. Reads no recording.
     pub fn unchanged_rows(
@@ -280,6 +290,13 @@ impl History {
             Ok(newest.map(|(_, known)| known))
         })
     }
+}
+
+/// The newest runs whose recordings are not damaged.
+pub(crate) fn newest_rows(connection: &Connection, limit: usize) -> rusqlite::Result<Vec<RunRow>> {
+    let text = "SELECT * FROM runs WHERE problem IS NULL ORDER BY name DESC LIMIT ?1";
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    connection.prepare(text)?.query_map([limit], run_row)?.collect()
 }
 
 fn select<T>(

@@ -5,8 +5,8 @@ use std::time::{Duration, SystemTime};
 
 use proctor_compare::{ExampleResults, Side};
 use proctor_record::{
-    Example, FileState, LoadError, Loaded, Problem, ProblemKind, RunChoice, RunData, RunFolder,
-    RunInfo, StoreError,
+    Example, FileState, FoundRun, LoadError, Loaded, Problem, ProblemKind, RunChoice, RunData,
+    RunFolder, RunInfo, StoreError,
 };
 
 /// A run as the index keeps it.
@@ -39,12 +39,23 @@ impl RecordingStamp {
     /// The state of a recording now.
     pub(crate) fn of(folder: &RunFolder) -> Self {
         let now = SystemTime::now();
-        let files = [folder.events_path(), folder.info_path()].map(|path| FileState::at(&path));
-        let text = |file: &Option<FileState>| {
+        let [events, info] =
+            [folder.events_path(), folder.info_path()].map(|path| FileState::at(&path));
+        Self::of_states(events.as_ref(), info.as_ref(), now)
+    }
+
+    /// The state in which a recording was found; `now` is not later than that.
+    pub(crate) fn of_found(found: &FoundRun, now: SystemTime) -> Self {
+        Self::of_states(Some(&found.events), found.info.as_ref(), now)
+    }
+
+    fn of_states(events: Option<&FileState>, info: Option<&FileState>, now: SystemTime) -> Self {
+        let files = [events, info];
+        let text = |file: Option<&FileState>| {
             file.map_or_else(|| "- ".to_owned(), |state| format!("{} ", state.to_text()))
         };
         Self {
-            text: files.iter().map(text).collect(),
+            text: files.into_iter().map(text).collect(),
             is_recent: files.iter().flatten().any(|state| !state.is_settled(now, CLOCK_TICK)),
         }
     }

@@ -1,13 +1,15 @@
 //! Full-text search in transcripts.
 //!
 //! The recordings themselves are read, newest first: nothing to build, nothing that could be out of date. Only lines in which the
-//! words may stand are parsed; they are found at the speed at which memory is searched.
+//! words may stand are parsed; they are found at the speed at which memory is searched, in the halves of a large recording at once.
 
-use std::collections::{HashMap, HashSet};
+mod titles;
+
 use std::io;
+use std::ops::Range;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use memchr::memmem::Finder;
 use memchr::{memchr, memrchr};
 use proctor_events::{Body, Event, Exception, Json};
 use proctor_record::{RecordingChunks, RunStore};
@@ -108,100 +110,84 @@ fn search_file(
     if query.words.is_empty() {
         return Ok(());
     }
-    let first = searched.hits.len();
-    let mut chunks = RecordingChunks::open(path)?;
-    while let Some(chunk) = chunks.next()? {
-        if !search_chunk(chunk, run, query, limit, searched) {
-            break;
-        }
-    }
-    name_examples(path, &mut searched.hits[first..])
+    let room = limit - searched.hits.len();
+    // One more than there is room for shows that there are more.
+    let mut found = scan(path, run, query, room + 1)?;
+    searched.truncated |= found.len() > room;
+    found.truncate(room);
+    titles::name_examples(path, &mut found)?;
+    searched.hits.extend(found.into_iter().map(|found| found.hit));
+    Ok(())
 }
 
-/// False once there are as many hits as were asked for.
-fn search_chunk(
-    chunk: &[u8],
+/// A hit, and where the line begins that it was found in.
+struct FoundHit {
+    hit: SearchHit,
+    offset: u64,
+}
+
+/// From this size on a recording is read by two threads, each of which takes one half.
+const LARGE: u64 = 8 << 20;
+
+/// The first hits of a recording.
+fn scan(path: &Path, run: &str, query: &Query, limit: usize) -> io::Result<Vec<FoundHit>> {
+    let size = std::fs::metadata(path)?.len();
+    if size < LARGE {
+        return scan_part(path, 0..u64::MAX, run, query, limit, &AtomicBool::new(false));
+    }
+    let enough = AtomicBool::new(false);
+    let (first, second) = std::thread::scope(|scope| {
+        let second =
+            scope.spawn(|| scan_part(path, size / 2..u64::MAX, run, query, limit, &enough));
+        let first = scan_part(path, 0..size / 2, run, query, limit, &AtomicBool::new(false));
+        if first.as_ref().map_or(true, |first| first.len() == limit) {
+            enough.store(true, Ordering::Relaxed);
+        }
+        (first, second.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    });
+    let mut found = first?;
+    let room = limit - found.len();
+    found.extend(second?.into_iter().take(room));
+    Ok(found)
+}
+
+/// The first hits of a part of a recording; fewer once `enough` is set by another part.
+fn scan_part(
+    path: &Path,
+    part: Range<u64>,
     run: &str,
     query: &Query,
     limit: usize,
-    searched: &mut SearchResult,
-) -> bool {
-    for line in query.candidates(chunk) {
-        // Damaged lines are skipped.
-        let Some(event) = parsed(line) else { continue };
-        for (found, text) in texts(&event) {
-            let Some(excerpt) = query.excerpt(&text) else { continue };
-            if searched.hits.len() == limit {
-                searched.truncated = true;
-                return false;
+    enough: &AtomicBool,
+) -> io::Result<Vec<FoundHit>> {
+    let mut found = Vec::new();
+    let mut chunks = RecordingChunks::open_part(path, part)?;
+    while let Some((offset, chunk)) = chunks.next()? {
+        for line in query.candidates(chunk) {
+            // Damaged lines are skipped.
+            let Some(event) = parsed(&chunk[line.clone()]) else { continue };
+            for (kind, text) in texts(&event) {
+                let Some(excerpt) = query.excerpt(&text) else { continue };
+                let offset = offset + line.start as u64;
+                found.push(FoundHit { hit: hit(run, &event, kind, excerpt), offset });
+                if found.len() == limit {
+                    return Ok(found);
+                }
             }
-            searched.hits.push(hit(run, &event, found, excerpt));
+        }
+        if enough.load(Ordering::Relaxed) {
+            break;
         }
     }
-    true
+    Ok(found)
 }
 
 fn parsed(line: &[u8]) -> Option<Event> {
     std::str::from_utf8(line).ok().and_then(|text| Event::from_json(text).ok())
 }
 
-/// Puts the descriptions of examples to the hits in them. Most events do not tell; the start of the example does.
-fn name_examples(path: &Path, hits: &mut [SearchHit]) -> io::Result<()> {
-    let mut wanted: HashSet<String> =
-        hits.iter().filter_map(|hit| hit.example_id.clone()).collect();
-    let mut titles: HashMap<String, String> = HashMap::new();
-    // Chains of examples without a name of their own; they got one while they ran.
-    let mut nameless: HashMap<String, String> = HashMap::new();
-    let start = Finder::new(b"\"Example");
-    let mut chunks = RecordingChunks::open(path)?;
-    while !wanted.is_empty() || !nameless.is_empty() {
-        let Some(chunk) = chunks.next()? else { break };
-        let mut from = 0;
-        while let Some(place) = start.find(&chunk[from..]) {
-            let line = line_around(chunk, from + place);
-            from = line.end;
-            let text = &chunk[line];
-            let asked = |id| wanted.contains(id) || nameless.contains_key(id);
-            if example_id_in_line(text).is_some_and(|id| !asked(id)) {
-                continue;
-            }
-            let Some(Event { body, example_id: Some(id), .. }) = parsed(text) else { continue };
-            match body {
-                Body::ExampleStarted(started) => {
-                    let Some(id) = wanted.take(id.as_str()) else { continue };
-                    let title = started.path.join(" > ");
-                    if started.description.as_ref().is_some_and(|it| !title.ends_with(it)) {
-                        nameless.insert(id.clone(), title.clone());
-                    }
-                    titles.insert(id, title);
-                }
-                Body::ExampleFinished(finished) => {
-                    let Some(chain) = nameless.get(id.as_str()) else { continue };
-                    let Some(title) = finished.late_title(chain) else { continue };
-                    nameless.remove(id.as_str());
-                    titles.insert(id.to_string(), title);
-                }
-                _ => {}
-            }
-        }
-    }
-    for hit in hits {
-        hit.title = hit.example_id.as_ref().and_then(|id| titles.get(id)).cloned();
-    }
-    Ok(())
-}
-
-/// The example id of a line that has the field as Proctor writes it.
-fn example_id_in_line(line: &[u8]) -> Option<&str> {
-    const NAME: &[u8] = b"\"example_id\":\"";
-    let start = Finder::new(NAME).find(line)? + NAME.len();
-    let length = memchr(b'"', line.get(start..)?)?;
-    let id = std::str::from_utf8(line.get(start..start + length)?).ok()?;
-    (!id.contains('\\')).then_some(id)
-}
-
 /// The line in which a place lies, its end included.
-fn line_around(text: &[u8], place: usize) -> std::ops::Range<usize> {
+fn line_around(text: &[u8], place: usize) -> Range<usize> {
     let start = memrchr(b'\n', &text[..place]).map_or(0, |before| before + 1);
     let end = memchr(b'\n', &text[place..]).map_or(text.len(), |after| place + after + 1);
     start..end
@@ -319,8 +305,8 @@ impl Query {
         Self { signs: plain.iter().filter_map(sign).collect(), words }
     }
 
-    /// Lines that may contain all words.
-    fn candidates<'a>(&'a self, chunk: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+    /// The places of lines that may contain all words.
+    fn candidates<'a>(&'a self, chunk: &'a [u8]) -> impl Iterator<Item = Range<usize>> {
         let mut from = 0;
         let next = move || {
             let rest = chunk.get(from..).filter(|rest| !rest.is_empty())?;
@@ -330,9 +316,12 @@ impl Query {
             };
             let line = line_around(chunk, place);
             from = line.end;
-            Some(&chunk[line])
+            Some(line)
         };
-        std::iter::from_fn(next).filter(|line| self.signs.iter().skip(1).all(|s| s.is_match(line)))
+        let has_all = |line: &Range<usize>| {
+            self.signs.iter().skip(1).all(|sign| sign.is_match(&chunk[line.clone()]))
+        };
+        std::iter::from_fn(next).filter(has_all)
     }
 
     /// The surroundings of the first word, if all words are there.

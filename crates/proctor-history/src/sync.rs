@@ -1,14 +1,16 @@
 //! Updating the index from the recordings: new and changed ones are read, removed ones deleted, damaged ones listed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeSet, HashMap};
+use std::time::SystemTime;
 
 use proctor_events::Millis;
-use proctor_record::{LoadError, RunFolder, RunStore};
+use proctor_record::{FoundRun, LoadError, RunFolder, RunStore};
 use rusqlite::{Transaction, params};
 use serde::Serialize;
 
 use crate::database::Database;
 use crate::error::HistoryError;
+use crate::queries::{RunRow, newest_rows};
 use crate::recording::{Recording, RecordingStamp, RunDigest, TaggedSample};
 
 /// The result of an update.
@@ -54,41 +56,124 @@ pub(crate) fn sync(
     store: &RunStore,
     at_hand: &[Recording],
 ) -> Result<SyncSummary, HistoryError> {
-    let folders = store.list()?;
-    let known = known(database)?;
-    let mut synced = SyncSummary::default();
-    let mut present = BTreeSet::new();
-    let (mut entries, mut rows) = (Vec::new(), 0);
-    for folder in &folders {
-        let name = folder.name();
-        // The stamp is taken first: what is written meanwhile is read again next time.
-        let stamp = RecordingStamp::of(folder);
-        if known.get(&name).map(String::as_str) != Some(stamp.as_str()) {
-            let entry = match at_hand.iter().find(|recording| recording.is_of(&name, &stamp)) {
-                Some(recording) => Entry::AtHand(recording),
-                None => read(folder, &stamp),
-            };
-            rows += 1 + entry.example_count();
-            entries.push((name.clone(), entry));
-            synced.read += 1;
-        }
-        present.insert(name);
-        if rows >= MAX_ROWS_PER_WRITE {
-            replace_runs(database, &std::mem::take(&mut entries))?;
-            rows = 0;
-        }
+    // The moment is taken first: what is written meanwhile is read again next time.
+    let now = SystemTime::now();
+    let found = store.list_with_states()?;
+    let mut known = known(database)?;
+    let mut updates = Updates::default();
+    for run in &found {
+        let name = run.folder.name();
+        let kept = known.remove(&name);
+        updates.update(database, run, name, kept.as_deref(), now, at_hand)?;
     }
-    replace_runs(database, &entries)?;
-    let gone: Vec<&String> = known.keys().filter(|name| !present.contains(*name)).collect();
-    synced.removed = gone.len() as u64;
+    updates.finish(database)?;
+    // What is left has no recording any more.
+    let gone: Vec<String> = known.into_keys().collect();
     delete_runs(database, &gone)?;
-    synced.skipped = skipped(database)?;
-    let count = "SELECT count(*) FROM runs WHERE problem IS NULL";
-    synced.runs = database.read(|connection| connection.query_row(count, [], |row| row.get(0)))?;
-    Ok(synced)
+    summary(database, updates.read, gone.len() as u64)
 }
 
-fn known(database: &Database) -> Result<BTreeMap<String, String>, HistoryError> {
+/// The newest runs that can be listed, and how many there are in all.
+#[derive(Debug)]
+pub(crate) struct NewestRuns {
+    pub(crate) synced: SyncSummary,
+    pub(crate) rows: Vec<RunRow>,
+}
+
+/// Brings the index up to date as far as the newest runs need it: looks at these, at runs that are not known, and at which runs are gone. That
+/// an older recording has changed is not seen.
+pub(crate) fn sync_newest(
+    database: &mut Database,
+    store: &RunStore,
+    limit: usize,
+) -> Result<NewestRuns, HistoryError> {
+    let now = SystemTime::now();
+    let names = store.names()?;
+    let mut names: Vec<String> =
+        names.iter().map(|name| name.to_string_lossy().into_owned()).collect();
+    names.sort_unstable();
+    let (there, gone): (HashMap<_, _>, HashMap<_, _>) =
+        known(database)?.into_iter().partition(|(name, _)| names.binary_search(name).is_ok());
+    let gone: Vec<String> = gone.into_keys().collect();
+    delete_runs(database, &gone)?;
+    let mut looked_at: BTreeSet<String> =
+        names.iter().filter(|name| !there.contains_key(*name)).cloned().collect();
+    looked_at.extend(names.iter().rev().take(limit).cloned());
+    let mut next: Vec<String> = looked_at.iter().cloned().collect();
+    let mut updates = Updates::default();
+    let mut removed = gone.len() as u64;
+    loop {
+        let mut without_recording = Vec::new();
+        for name in next {
+            match store.look_at(&name)? {
+                Some(run) => {
+                    let kept = there.get(&name).map(String::as_str);
+                    updates.update(database, &run, name, kept, now, &[])?;
+                }
+                None if there.contains_key(&name) => without_recording.push(name),
+                None => {}
+            }
+        }
+        updates.finish(database)?;
+        delete_runs(database, &without_recording)?;
+        removed += without_recording.len() as u64;
+        let rows = database.read(|connection| newest_rows(connection, limit))?;
+        // Runs that turned out to be damaged or empty are not listed, and older ones are.
+        next =
+            rows.iter().map(|row| row.name.clone()).filter(|it| !looked_at.contains(it)).collect();
+        if next.is_empty() {
+            return Ok(NewestRuns { synced: summary(database, updates.read, removed)?, rows });
+        }
+        looked_at.extend(next.iter().cloned());
+    }
+}
+
+/// Recordings that are read and written into the index, many in one transaction.
+#[derive(Default)]
+struct Updates<'a> {
+    entries: Vec<(String, Entry<'a>)>,
+    rows: usize,
+    read: u64,
+}
+
+impl<'a> Updates<'a> {
+    /// Takes a run into the index, if `kept` is not its state.
+    fn update(
+        &mut self,
+        database: &mut Database,
+        run: &FoundRun,
+        name: String,
+        kept: Option<&str>,
+        now: SystemTime,
+        at_hand: &'a [Recording],
+    ) -> Result<(), HistoryError> {
+        let stamp = RecordingStamp::of_found(run, now);
+        if kept == Some(stamp.as_str()) {
+            return Ok(());
+        }
+        let entry = match at_hand.iter().find(|recording| recording.is_of(&name, &stamp)) {
+            Some(recording) => Entry::AtHand(recording),
+            None => read(&run.folder, &stamp),
+        };
+        self.rows += 1 + entry.example_count();
+        self.entries.push((name, entry));
+        self.read += 1;
+        if self.rows >= MAX_ROWS_PER_WRITE { self.finish(database) } else { Ok(()) }
+    }
+
+    fn finish(&mut self, database: &mut Database) -> Result<(), HistoryError> {
+        self.rows = 0;
+        replace_runs(database, &std::mem::take(&mut self.entries))
+    }
+}
+
+fn summary(database: &Database, read: u64, removed: u64) -> Result<SyncSummary, HistoryError> {
+    let count = "SELECT count(*) FROM runs WHERE problem IS NULL";
+    let runs = database.read(|connection| connection.query_row(count, [], |row| row.get(0)))?;
+    Ok(SyncSummary { read, removed, runs, skipped: skipped(database)? })
+}
+
+fn known(database: &Database) -> Result<HashMap<String, String>, HistoryError> {
     database.read(|connection| {
         let mut query = connection.prepare("SELECT name, stamp FROM runs")?;
         query.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
@@ -105,7 +190,7 @@ fn skipped(database: &Database) -> Result<Vec<SkippedRun>, HistoryError> {
     })
 }
 
-fn delete_runs(database: &mut Database, names: &[&String]) -> Result<(), HistoryError> {
+fn delete_runs(database: &mut Database, names: &[String]) -> Result<(), HistoryError> {
     if names.is_empty() {
         return Ok(());
     }

@@ -3,6 +3,7 @@
 //! Each method is one step a crash can fall before, into or after. Which of them are synced, and
 //! in what order, is decided by the store; this module only does it.
 
+use std::borrow::Cow;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -67,9 +68,26 @@ pub trait Disk {
     fn lock(&self, path: &Path, lock_wait: LockWait) -> io::Result<Option<Self::Lock>>;
 }
 
+/// Changes what is to be written, for example to leave secrets out; `None` where it stays. Lines must stay lines.
+pub type WriteFilter = fn(&[u8]) -> Option<Vec<u8>>;
+
 /// The operating system's files.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct OsDisk;
+pub struct OsDisk {
+    filter: Option<WriteFilter>,
+}
+
+impl OsDisk {
+    /// A disk to which everything is written through a filter.
+    #[must_use]
+    pub fn with_filter(filter: WriteFilter) -> Self {
+        Self { filter: Some(filter) }
+    }
+
+    fn filtered(self, bytes: &[u8]) -> Cow<'_, [u8]> {
+        self.filter.and_then(|filter| filter(bytes)).map_or(Cow::Borrowed(bytes), Cow::Owned)
+    }
+}
 
 impl Disk for OsDisk {
     type Lock = File;
@@ -126,8 +144,9 @@ impl Disk for OsDisk {
     }
 
     fn write_new(&self, path: &Path, bytes: &[u8], durability: Durability) -> io::Result<()> {
+        let bytes = self.filtered(bytes);
         let mut file = private(OpenOptions::new().write(true).create_new(true)).open(path)?;
-        file.write_all(bytes)?;
+        file.write_all(&bytes)?;
         match durability {
             Durability::Synced => file.sync_data(),
             Durability::Cached => Ok(()),
@@ -135,9 +154,10 @@ impl Disk for OsDisk {
     }
 
     fn overwrite(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        let bytes = self.filtered(bytes);
         let mut options = OpenOptions::new();
         let mut file = private(options.write(true).create(true).truncate(false)).open(path)?;
-        file.write_all(bytes)?;
+        file.write_all(&bytes)?;
         let length = bytes.len() as u64;
         if file.metadata()?.len() > length { file.set_len(length) } else { Ok(()) }
     }
@@ -149,7 +169,7 @@ impl Disk for OsDisk {
     fn append(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let mut file = private(OpenOptions::new().append(true).create(true)).open(path)?;
         let before = file.seek(SeekFrom::End(0))?;
-        if let Err(error) = file.write_all(bytes) {
+        if let Err(error) = file.write_all(&self.filtered(bytes)) {
             // A full disk must not leave half a line; the first error is the one to report.
             let _truncated = file.set_len(before);
             return Err(error);

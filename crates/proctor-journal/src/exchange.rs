@@ -102,7 +102,10 @@ impl<D: Disk> Journal<D> {
     }
 }
 
-fn read_lines(bytes: &[u8], report: &mut ImportResult) -> Result<Vec<Entry>, JournalError> {
+pub(crate) fn read_lines(
+    bytes: &[u8],
+    report: &mut ImportResult,
+) -> Result<Vec<Entry>, JournalError> {
     // A whole current file is an entry over several lines.
     if let Ok(entry) = decode::record::<Entry>(bytes) {
         return Ok(resolved_only(entry, report).into_iter().collect());

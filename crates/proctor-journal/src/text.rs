@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use proctor_text::ELLIPSIS;
+
 use crate::warning::Warning;
 
 /// The most characters a text field may hold.
@@ -12,7 +14,8 @@ pub fn lossy(bytes: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(bytes)
 }
 
-/// Cuts a text at the limit, with a warning for the caller when something was cut.
+/// Cuts a text at the limit, with a warning for the caller when something was cut. The last character is an ellipsis then, so that what
+/// the cut leaves of a secret is found.
 pub(crate) fn truncate_field(
     field: &'static str,
     text: String,
@@ -22,7 +25,9 @@ pub(crate) fn truncate_field(
     let had = text.chars().count();
     warnings.push(Warning::Truncated { field, had, kept: LIMIT });
     let mut text = text;
-    text.truncate(cut);
+    let last = text[..cut].char_indices().next_back().map_or(0, |(at, _)| at);
+    text.truncate(last);
+    text.push_str(ELLIPSIS);
     text
 }
 
@@ -40,9 +45,14 @@ fn cut_point(text: &str) -> Option<(usize, char)> {
     if text.len() <= LIMIT { None } else { text.char_indices().nth(LIMIT) }
 }
 
-/// The last `limit` bytes of a text or fewer, starting at a character.
-pub(crate) fn tail(text: &str, limit: usize) -> &str {
-    &text[text.ceil_char_boundary(text.len().saturating_sub(limit))..]
+/// The last bytes of a text, starting at a character; of more than `limit`, an ellipsis stands for the rest and counts.
+pub(crate) fn tail(text: &str, limit: usize) -> Cow<'_, str> {
+    if text.len() <= limit {
+        return text.into();
+    }
+    let kept = limit.saturating_sub(ELLIPSIS.len());
+    let tail = &text[text.ceil_char_boundary(text.len() - kept)..];
+    format!("{ELLIPSIS}{tail}").into()
 }
 
 #[cfg(test)]
@@ -62,6 +72,7 @@ mod tests {
         let mut warnings = Vec::new();
         let kept = truncate_field("goal", "é".repeat(LIMIT + 3), &mut warnings);
         assert_eq!(kept.chars().count(), LIMIT);
+        assert!(kept.ends_with("é…"), "the cut is marked");
         assert_eq!(
             warnings[0].to_string(),
             "goal had 10003 characters and was cut to the first 10000"
@@ -70,7 +81,7 @@ mod tests {
 
     #[test]
     fn tail_starts_at_a_character() {
-        assert_eq!(tail("aéb", 2), "b");
+        assert_eq!(tail("aaaéb", 5), "…b");
         assert_eq!(tail("ab", 9), "ab");
     }
 }

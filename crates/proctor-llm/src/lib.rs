@@ -39,8 +39,10 @@ mod command;
 mod error;
 #[doc(hidden)]
 pub mod fuzzing;
+#[cfg(feature = "http")]
 mod http;
 mod layer;
+#[cfg(feature = "http")]
 mod mapping;
 mod model;
 pub mod price;
@@ -48,6 +50,7 @@ pub mod rate;
 mod request;
 mod scripted;
 pub mod sse;
+#[cfg(feature = "http")]
 mod template;
 #[cfg(test)]
 mod testing;
@@ -60,11 +63,13 @@ pub use command::{
     CommandConfig, CommandInput, CommandModel, CommandOutput, LauncherWords, Program, ProgramOutput,
 };
 pub use error::{ErrorKind, ModelError};
+#[cfg(feature = "http")]
 pub use http::{Endpoint, HttpModel, JsonEndpoint, JsonReplies, WallClock, parse_retry_after};
 pub use layer::{
     Budget, BudgetedModel, Cache, CacheStats, CachedModel, Jitter, Layers, LimitedModel, Limits,
     RequestLimiter, RetryPolicy, RetryingModel, UnknownPrice,
 };
+#[cfg(feature = "http")]
 pub use mapping::{MappedAgent, Mapping, ToolCallPaths};
 pub use model::{Billing, Identity, Model, ModelFuture};
 pub use price::{Cost, Price, PriceTable};

@@ -5,13 +5,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use proctor_history::ComparisonCache;
+use proctor_journal::disk::WriteFilter;
 use proctor_journal::{Journal, JournalError, Moment};
 use proctor_process::Guard;
 use proctor_record::RunStore;
+use proctor_redact::Redactor;
 use proctor_sandbox::Launcher;
 
 use crate::error::ToolError;
 use crate::journal::journal_error;
+use crate::mutants::MutantRuns;
 use crate::runs::{Listings, RunCache, StartedRuns};
 
 /// Settings that the binary passes to the tools.
@@ -30,6 +33,8 @@ pub struct Setup {
     pub workspaces: proctor_workspace::Config,
     /// The program that confines code of the project; without it nothing is confined.
     pub launcher: Option<Launcher>,
+    /// Removes secrets from every answer, and from what is written to the journal.
+    pub redactor: Redactor,
     /// The present moment, with fresh random bits.
     pub moment: Box<dyn Fn() -> Moment + Send + Sync>,
 }
@@ -40,6 +45,8 @@ pub struct JournalSetup {
     pub dir: Result<PathBuf, JournalError>,
     /// The lane to use where a call names none.
     pub lane: Option<String>,
+    /// Through which everything is written to it.
+    pub filter: Option<WriteFilter>,
     /// The session that a first entry belongs to when none is open, as the agent's host calls it.
     pub host_session: Option<String>,
 }
@@ -49,6 +56,7 @@ pub struct JournalSetup {
 pub struct Engine {
     setup: Arc<Setup>,
     listings: Arc<Listings>,
+    mutant_runs: Arc<MutantRuns>,
     run_cache: Arc<RunCache>,
     sides: Arc<ComparisonCache>,
     workspaces: proctor_workspace::Tools,
@@ -68,6 +76,7 @@ impl Engine {
         Self {
             setup: Arc::new(setup),
             listings: Arc::default(),
+            mutant_runs: Arc::default(),
             run_cache: Arc::default(),
             sides: Arc::default(),
             workspaces,
@@ -119,6 +128,10 @@ impl Engine {
         &self.listings
     }
 
+    pub(crate) fn mutant_runs(&self) -> &MutantRuns {
+        &self.mutant_runs
+    }
+
     pub(crate) fn run_cache(&self) -> &RunCache {
         &self.run_cache
     }
@@ -135,6 +148,10 @@ impl Engine {
         (self.setup.moment)()
     }
 
+    pub(crate) fn redactor(&self) -> &Redactor {
+        &self.setup.redactor
+    }
+
     /// The journal, in the lane that a call names.
     pub(crate) fn journal(&self, lane: Option<&str>) -> Result<Journal, ToolError> {
         let journal = &self.setup.journal;
@@ -143,9 +160,13 @@ impl Engine {
                 "start the server in the project's folder, or with `proctor --root FOLDER mcp`",
             )
         })?;
+        let opened = match journal.filter {
+            Some(filter) => Journal::at(dir).with_filter(filter),
+            None => Journal::at(dir),
+        };
         match lane.or(journal.lane.as_deref()) {
-            Some(lane) => Journal::at(dir).lane(lane).map_err(journal_error),
-            None => Ok(Journal::at(dir)),
+            Some(lane) => opened.lane(lane).map_err(journal_error),
+            None => Ok(opened),
         }
     }
 

@@ -11,10 +11,11 @@
 use std::io;
 use std::time::Duration;
 
+use proctor_process::json_rpc::{INVALID_REQUEST, ParsedLine, parse_line, refusal};
 use rmcp::RoleServer;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -25,9 +26,6 @@ const MAX_LINE_BYTES: usize = 16 << 20;
 const MAX_QUEUED_LINES: usize = 64;
 /// How long the last lines may take once the client has closed its side.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
-
-const PARSE_ERROR: i32 = -32700;
-const INVALID_REQUEST: i32 = -32600;
 
 /// A line to write, and the sender that waits for the result.
 struct OutgoingLine {
@@ -200,83 +198,6 @@ impl<I: AsyncRead + Send + Unpin + 'static> Lines<I> {
             }
         }
     }
-}
-
-/// A line of input, classified.
-enum ParsedLine {
-    Message(Box<RxJsonRpcMessage<RoleServer>>),
-    /// Blank, or something that must not be answered.
-    Nothing,
-    /// A malformed line, with the reply to it.
-    Refused(Vec<u8>),
-}
-
-fn parse_line(line: &[u8]) -> ParsedLine {
-    // A byte order mark is allowed before JSON.
-    let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line).trim_ascii();
-    if line.is_empty() {
-        return ParsedLine::Nothing;
-    }
-    // Bytes that are not UTF-8 become U+FFFD, as everywhere where text comes in.
-    let line = String::from_utf8_lossy(line);
-    if let Ok(message) = serde_json::from_str(&line) {
-        return ParsedLine::Message(Box::new(message));
-    }
-    let value: Value = match serde_json::from_str(&line) {
-        Ok(value) => value,
-        Err(error) => {
-            let problem = format!("the line is not JSON: {error}");
-            return ParsedLine::Refused(refusal(PARSE_ERROR, &problem, &Value::Null));
-        }
-    };
-    if is_notification(&value) || is_answer(&value) {
-        return ParsedLine::Nothing;
-    }
-    let id = value.get("id").filter(|id| id.is_string() || id.is_i64() || id.is_u64());
-    ParsedLine::Refused(refusal(
-        INVALID_REQUEST,
-        request_problem(&value),
-        id.unwrap_or(&Value::Null),
-    ))
-}
-
-fn is_notification(value: &Value) -> bool {
-    value["jsonrpc"] == "2.0" && value["method"].is_string() && value.get("id").is_none()
-}
-
-fn is_answer(value: &Value) -> bool {
-    let has = |name: &str| value.get(name).is_some();
-    !has("method") && (has("result") || has("error"))
-}
-
-fn request_problem(value: &Value) -> &'static str {
-    if value.is_array() {
-        return "MCP has no batches: write one message a line";
-    }
-    if !value.is_object() {
-        return "a request is a JSON object with jsonrpc, id, method and params";
-    }
-    if value["jsonrpc"] != "2.0" {
-        return "`jsonrpc` must be \"2.0\"";
-    }
-    if !value["method"].is_string() {
-        return "`method` must be a text";
-    }
-    match &value["id"] {
-        Value::String(_) => "`params` do not fit the method",
-        Value::Number(number) if number.is_i64() || number.is_u64() => {
-            "`params` do not fit the method"
-        }
-        _ => "`id` must be a text or a whole number",
-    }
-}
-
-fn refusal(code: i32, problem: &str, id: &Value) -> Vec<u8> {
-    let answer =
-        json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": problem } });
-    let mut line = answer.to_string().into_bytes();
-    line.push(b'\n');
-    line
 }
 
 #[cfg(test)]

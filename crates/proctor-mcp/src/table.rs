@@ -1,12 +1,14 @@
 //! The table of tools. Each is declared by the crate that does its work: workspaces and cover by their own crates, runs here.
-//! The journal may know no other crate, so its tools are declared here too.
+//! The journal may know no other crate, so its tools are declared here too; `cover_mutate` runs our own program.
 //!
-//! The table knows no protocol. `proctor tool`, MCP on stdio and MCP over HTTP offer the same rows.
+//! The table knows no protocol. `proctor tool`, MCP on stdio and MCP over HTTP offer the same rows, and [`Tools::call`] is the one way to
+//! call them: secrets are removed there from answers, errors and progress, and from what is typed into the journal.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use proctor_cover::CoveredProject;
+use proctor_redact::Redactor;
 pub(crate) use proctor_tools::{CallContext as Context, Progress, ProgressSink, ToolDeclaration};
 pub use proctor_tools::{Group, Hints};
 use serde_json::Value;
@@ -42,6 +44,7 @@ impl Tools {
                 launcher: engine.launcher(),
             })
         }));
+        rows.extend(crate::mutants::tools());
         if let Some(groups) = groups {
             rows.retain(|tool| groups.contains(&tool.group));
         }
@@ -84,13 +87,38 @@ impl Tools {
         arguments: Value,
         context: Context,
     ) -> Result<Value, ToolError> {
+        let redactor = self.engine.redactor();
+        let answer = self.call_unfiltered(name, arguments, without_secrets(context, redactor));
+        match answer.await {
+            Ok(value) => Ok(redactor.redact_value(&value)),
+            Err(error) => Err(redacted_error(error, redactor)),
+        }
+    }
+
+    async fn call_unfiltered(
+        &self,
+        name: &str,
+        arguments: Value,
+        context: Context,
+    ) -> Result<Value, ToolError> {
         let tool = self.get(name)?;
+        let arguments = self.kept_arguments(tool, arguments);
         let cancel = context.cancel.clone();
         let answer = tool.call(self.engine.clone(), arguments, context);
         tokio::select! {
             biased;
             answer = answer => answer,
             () = cancellation_deadline(&cancel) => Err(ToolError::new(kind::CANCELLED, "the call was cancelled")),
+        }
+    }
+
+    /// What is typed into the journal is kept without secrets. Other tools get what was sent: a fixture or a mock's answer is an
+    /// input, and assertions decide themselves what they can say of a text in which secrets are masked.
+    fn kept_arguments(&self, tool: &Tool, arguments: Value) -> Value {
+        if tool.group == Group::Journal {
+            self.engine.redactor().redact_value(&arguments)
+        } else {
+            arguments
         }
     }
 
@@ -102,6 +130,28 @@ impl Tools {
             None => error,
         };
         error.hint(format!("tools: {}", names.join(", ")))
+    }
+}
+
+/// The context with progress messages that hold no secrets.
+fn without_secrets(mut context: Context, redactor: &Redactor) -> Context {
+    let redactor = redactor.clone();
+    context.progress = context.progress.map(|sink| -> ProgressSink {
+        Arc::new(move |progress: Progress| {
+            let message = redactor.redact_text(&progress.message).into_owned();
+            sink(Progress { message, ..progress });
+        })
+    });
+    context
+}
+
+fn redacted_error(error: ToolError, redactor: &Redactor) -> ToolError {
+    let clean = |text: String| redactor.redact_text(&text).into_owned();
+    ToolError {
+        kind: error.kind,
+        message: clean(error.message),
+        hints: error.hints.into_iter().map(clean).collect(),
+        details: redactor.redact_value(&error.details),
     }
 }
 

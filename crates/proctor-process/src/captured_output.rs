@@ -16,7 +16,7 @@ pub struct CapturedOutput {
     pub status: ExitStatus,
     /// Its standard output.
     pub stdout: String,
-    /// The end of its standard error.
+    /// The end of its standard error; `…` stands where the rest was cut off.
     pub stderr: String,
 }
 
@@ -82,7 +82,7 @@ async fn head(mut lines: Lines, limit: usize) -> Result<String, CaptureError> {
 
 /// Reads to the end and keeps the last bytes.
 async fn tail(mut lines: Lines) -> String {
-    let mut text = String::new();
+    let (mut text, mut is_cut) = (String::new(), false);
     while let Some(line) = lines.next().await {
         text.push_str(&line.text);
         if line.ended {
@@ -90,6 +90,8 @@ async fn tail(mut lines: Lines) -> String {
         }
         let surplus = text.len().saturating_sub(STDERR_TAIL);
         text.drain(..text.ceil_char_boundary(surplus));
+        is_cut |= surplus > 0;
     }
-    text
+    // The mark lets the redactor see what the cut has left of a secret.
+    if is_cut { format!("…{text}") } else { text }
 }

@@ -2,7 +2,7 @@
 //!
 //! Every way to start a program takes one, and [`ChildEnvironment::apply`] is the only code that gives variables to a child. This is
 //! the one place outside the binary that looks at the variables of this process: to pass them on, never to decide by them.
-//! Under a guard the variables travel in the launch message; the guard itself has the allowed ones.
+//! Under a guard the variables travel in the launch message; the guard itself has `HOME` alone.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -16,6 +16,8 @@ use crate::allowed_variables::is_allowed;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChildEnvironment {
     base: Base,
+    /// For variables that the base does not have.
+    defaults: BTreeMap<OsString, OsString>,
     /// `None` removes a variable.
     changes: BTreeMap<OsString, Option<OsString>>,
 }
@@ -24,6 +26,7 @@ pub struct ChildEnvironment {
 enum Base {
     Inherited,
     Allowed,
+    Home,
     Empty,
 }
 
@@ -40,19 +43,35 @@ impl ChildEnvironment {
     /// All variables of this process: for the user's own test processes, for git, and for our own program.
     #[must_use]
     pub fn inherited() -> Self {
-        Self { base: Base::Inherited, changes: BTreeMap::new() }
+        Self::from_base(Base::Inherited)
     }
 
     /// The variables of this process that [`crate::ALLOWED_VARIABLES`] lists, without secrets: for what is under test.
     #[must_use]
     pub fn allowed() -> Self {
-        Self { base: Base::Allowed, changes: BTreeMap::new() }
+        Self::from_base(Base::Allowed)
+    }
+
+    /// `HOME` alone: for guards, which need no variables, so that whoever sees one in a list of processes can tell whose it is.
+    pub(crate) fn home() -> Self {
+        Self::from_base(Base::Home)
     }
 
     /// No variables.
     #[must_use]
     pub fn empty() -> Self {
-        Self { base: Base::Empty, changes: BTreeMap::new() }
+        Self::from_base(Base::Empty)
+    }
+
+    fn from_base(base: Base) -> Self {
+        Self { base, defaults: BTreeMap::new(), changes: BTreeMap::new() }
+    }
+
+    /// Sets a variable unless the base has it.
+    #[must_use]
+    pub fn set_default(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
+        self.defaults.insert(name.as_ref().to_owned(), value.as_ref().to_owned());
+        self
     }
 
     /// Sets a variable.
@@ -103,10 +122,11 @@ impl ChildEnvironment {
     }
 
     /// All variables of the child.
-    pub(crate) fn variables(&self) -> BTreeMap<OsString, OsString> {
+    #[must_use]
+    pub fn variables(&self) -> BTreeMap<OsString, OsString> {
         match self.base {
             Base::Empty => self.resolve(std::iter::empty()),
-            Base::Inherited | Base::Allowed => self.resolve(std::env::vars_os()),
+            Base::Inherited | Base::Allowed | Base::Home => self.resolve(std::env::vars_os()),
         }
     }
 
@@ -119,10 +139,14 @@ impl ChildEnvironment {
             Base::Allowed => {
                 name.to_str().is_some_and(|name| is_allowed(name, &value.to_string_lossy()))
             }
+            Base::Home => name == "HOME",
             Base::Empty => false,
         };
         let mut variables: BTreeMap<_, _> =
             parent.filter(|(name, value)| passes(name, value)).collect();
+        for (name, value) in &self.defaults {
+            variables.entry(name.clone()).or_insert_with(|| value.clone());
+        }
         for (name, value) in &self.changes {
             match value {
                 Some(value) => variables.insert(name.clone(), value.clone()),
@@ -164,6 +188,20 @@ mod tests {
         assert_eq!(names(&ChildEnvironment::empty().set("A", "1")), ["A"]);
         let named = ChildEnvironment::allowed().set("OPENAI_API_KEY", "sk-1").remove("PATH");
         assert_eq!(names(&named), ["OPENAI_API_KEY"]);
+    }
+
+    #[test]
+    fn a_default_gives_way_to_the_base_and_to_changes() {
+        let defaults =
+            ChildEnvironment::inherited().set_default("MODE", "slow").set_default("A", "1");
+        let variables = defaults.resolve(parent());
+        assert_eq!(variables.get(OsStr::new("MODE")).unwrap(), "fast");
+        assert_eq!(variables.get(OsStr::new("A")).unwrap(), "1");
+        assert!(!names(&defaults.clone().remove("A")).contains(&"A".to_owned()));
+        assert_eq!(defaults.set("A", "2").resolve(parent()).get(OsStr::new("A")).unwrap(), "2");
+        // What the base holds back does not count as present.
+        let allowed = ChildEnvironment::allowed().set_default("MODE", "slow");
+        assert_eq!(allowed.resolve(parent()).get(OsStr::new("MODE")).unwrap(), "slow");
     }
 
     #[test]

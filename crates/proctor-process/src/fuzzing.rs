@@ -86,3 +86,18 @@ pub fn check_framer(data: &[u8]) {
         }
     }
 }
+
+/// Fuzz target: a line read as a message `T`. A reply to it is one line of JSON, and is itself never answered.
+///
+/// # Panics
+/// When the reply is not one line or would be replied to.
+pub fn check_json_rpc_line<T: serde::de::DeserializeOwned>(data: &[u8]) {
+    use crate::json_rpc::{ParsedLine, parse_line};
+
+    if let ParsedLine::Refused(reply) = parse_line::<T>(data) {
+        let line = reply.strip_suffix(b"\n").expect("a reply ends its line");
+        assert!(!line.contains(&b'\n'), "a reply is one line");
+        let answered = matches!(parse_line::<T>(line), ParsedLine::Refused(_));
+        assert!(!answered, "a reply is answered: {}", String::from_utf8_lossy(line));
+    }
+}

@@ -28,6 +28,7 @@ pub mod framer;
 pub mod fuzzing;
 pub mod git;
 pub mod guard;
+pub mod json_rpc;
 mod launch;
 mod lifecycle;
 mod listener;

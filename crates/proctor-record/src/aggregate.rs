@@ -100,6 +100,26 @@ impl Aggregator {
         }
     }
 
+    /// Folds the event at this place of a run, where the events before it were left out.
+    pub(crate) fn apply_at(&mut self, place: u64, event: &Event) {
+        self.run.event_count = place;
+        self.apply(event);
+    }
+
+    /// Folds all of an event that concerns the run and not one of its examples. Returns whether it concerns an example besides, whose `id`
+    /// the worker that ran it remembers.
+    pub(crate) fn apply_to_run(&mut self, event: &Event, id: Option<&ExampleId>) -> bool {
+        if !concerns_example(event) {
+            self.apply(event);
+            return false;
+        }
+        self.note_envelope(event);
+        if let (Body::ExampleStarted(_), Some(number), Some(id)) = (&event.body, event.worker, id) {
+            self.worker(number).ran.push(id.clone());
+        }
+        true
+    }
+
     fn evaluated(&mut self, event: &Event, evaluation: Evaluation) {
         push(&mut self.attempt(event).evaluations, evaluation);
     }
@@ -305,6 +325,23 @@ impl Aggregator {
 
     fn conversation(&mut self, event: &Event) -> &mut Conversation {
         self.attempt(event).conversation.get_or_insert_default()
+    }
+}
+
+/// Whether [`Aggregator::apply`] makes or changes an example for this event.
+pub(crate) fn concerns_example(event: &Event) -> bool {
+    match &event.body {
+        Body::SuiteStarted(_)
+        | Body::SuiteFinished(_)
+        | Body::ErrorOutsideExample(_)
+        | Body::WorkerStarted(_)
+        | Body::WorkerExited(_)
+        | Body::GroupStarted(_)
+        | Body::GroupFinished(_)
+        | Body::Progress(_)
+        | Body::Unknown(_) => false,
+        Body::WorkerLog(_) | Body::ModelCall(_) => event.example_id.is_some(),
+        _ => true,
     }
 }
 

@@ -46,24 +46,30 @@ pub struct BadDestination {
     pub reason: String,
 }
 
-/// Parses a comma-separated list.
+/// Parses a comma-separated list; an empty one has none. A destination that is given twice counts once.
 pub fn parse(list: &str) -> Result<Vec<Destination>, BadDestination> {
-    let destinations: Vec<Destination> =
-        list.split(',').map(|part| parse_one(part.trim())).collect::<Result<_, _>>()?;
-    for (place, destination) in destinations.iter().enumerate() {
-        if destinations[..place].contains(destination) {
-            let text = list.split(',').nth(place).unwrap_or(list).trim();
-            return Err(bad(text, "is given twice"));
+    let mut destinations: Vec<Destination> = Vec::new();
+    for destination in parts(list).map(parse_one) {
+        let destination = destination?;
+        if !destinations.contains(&destination) {
+            destinations.push(destination);
         }
     }
     Ok(destinations)
+}
+
+/// The parts of a comma-separated list.
+pub fn parts(list: &str) -> impl Iterator<Item = &str> {
+    let is_empty = list.trim().is_empty();
+    list.split(',').map(str::trim).filter(move |_| !is_empty)
 }
 
 fn bad(destination: &str, reason: impl Into<String>) -> BadDestination {
     BadDestination { destination: destination.to_owned(), reason: reason.into() }
 }
 
-fn parse_one(text: &str) -> Result<Destination, BadDestination> {
+/// Parses one destination.
+pub fn parse_one(text: &str) -> Result<Destination, BadDestination> {
     if text.is_empty() {
         return Err(bad(text, "is empty; give a path or ws://localhost:PORT"));
     }
@@ -173,14 +179,17 @@ mod tests {
         );
         assert_eq!(shown(" a.jsonl , out/b.jsonl "), "file a.jsonl + file out/b.jsonl");
         assert_eq!(shown("C:odd"), "file C:odd");
+        assert_eq!(
+            shown("a,b,a,ws://localhost,ws://localhost:4567"),
+            "file a + file b + ws://localhost:4567"
+        );
+        assert_eq!(shown(""), "");
     }
 
     #[test]
     fn bad_ones_say_why() {
         let cases = [
-            "",
             "a,,b",
-            "a,a",
             "http://localhost:1",
             "wss://localhost:1",
             "ws://localhost:http",
@@ -197,8 +206,6 @@ mod tests {
         let all: Vec<String> = cases.iter().map(|case| shown(case)).collect();
         insta::assert_snapshot!(all.join("\n"), @r"
         events destination ``: is empty; give a path or ws://localhost:PORT
-        events destination ``: is empty; give a path or ws://localhost:PORT
-        events destination `a`: is given twice
         events destination `http://localhost:1`: `http://` is not supported; use a path or ws://localhost:PORT
         events destination `wss://localhost:1`: `wss://` is not supported; use a path or ws://localhost:PORT
         events destination `ws://localhost:http`: `http` is not a port; use a number from 0 to 65535 (0 = any free one)

@@ -27,6 +27,11 @@ pub fn event_reader(data: &[u8]) {
     }
 }
 
+/// The body of an index is read again as the same, or is none.
+pub fn recording_index(data: &[u8]) {
+    crate::recording_reader::index_file::check_round_trip(data);
+}
+
 /// Parsing never panics, and an accepted address is on this machine and means the same when repeated.
 pub fn destinations(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };

@@ -34,20 +34,19 @@ pub(crate) fn digest(previous: Option<&LineDigest>, fields: &[u8]) -> LineDigest
     digits
 }
 
-/// Puts a line with its digest and a line feed into a buffer. Returns the digest, for the line that follows.
-pub(crate) fn write(
-    line: &[u8],
-    previous: Option<&LineDigest>,
+/// Ends the line that begins at `start` of a buffer with its digest and a line feed. Returns the digest, for the line that follows.
+pub(crate) fn seal(
     buffer: &mut Vec<u8>,
+    start: usize,
+    previous: Option<&LineDigest>,
 ) -> Option<LineDigest> {
     // Every event is an object with at least its type; whatever else this is, it is kept as it is.
-    let Some(fields) = line.strip_suffix(b"}") else {
-        buffer.extend_from_slice(line);
+    let Some(fields) = buffer[start..].strip_suffix(b"}") else {
         buffer.push(b'\n');
         return None;
     };
     let made = digest(previous, fields);
-    buffer.extend_from_slice(fields);
+    buffer.pop();
     buffer.extend_from_slice(MARK);
     buffer.extend_from_slice(&made);
     buffer.extend_from_slice(END);
@@ -77,9 +76,11 @@ mod tests {
     use super::*;
 
     fn written(line: &str, previous: Option<&LineDigest>) -> String {
-        let mut buffer = Vec::new();
-        write(line.as_bytes(), previous, &mut buffer);
-        String::from_utf8(buffer).unwrap()
+        let mut buffer = b"before\n".to_vec();
+        let start = buffer.len();
+        buffer.extend_from_slice(line.as_bytes());
+        seal(&mut buffer, start, previous);
+        String::from_utf8(buffer.split_off(start)).unwrap()
     }
 
     /// `printf '{"event_type":"A"' | sha256sum` and `printf 'f74e7e80befc9b6f{"event_type":"B"' | sha256sum`, so that others can check.

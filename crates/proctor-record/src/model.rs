@@ -11,8 +11,8 @@ use serde::Serialize;
 
 use crate::tally::Tally;
 
-/// One run.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+/// One run. What of it is serialized stands in [`SerializedRun`](crate::SerializedRun).
+#[derive(Debug, Clone, Default, PartialEq)]
 #[expect(missing_docs, reason = "fields without a comment are named after those of their event")]
 pub struct RunData {
     pub run_id: Option<RunId>,
@@ -30,28 +30,20 @@ pub struct RunData {
     /// How many results there were to be: every repetition of every example. Absent in streams of version 0.1.
     pub planned_repetitions: Option<u64>,
     /// Up to how many repetitions an example could get in a run that decided on each further one by the results so far.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub repeat_limit: Option<u32>,
-    /// The exit code that `SuiteFinished` states. Not serialized: views show the verdict.
-    #[serde(skip)]
+    /// The exit code that `SuiteFinished` states.
     pub exit_code: Option<i32>,
     /// Whether there was a `SuiteStarted`.
-    #[serde(skip)]
     pub begun: bool,
     /// `SuiteFinished`, if there was one.
-    #[serde(skip)]
     pub ending: Option<Box<SuiteFinished>>,
     /// Whether no further event is expected: there was a `SuiteFinished`, or the process is gone.
-    #[serde(skip)]
     pub over: bool,
     /// Whether `run.json` marks the run as interrupted.
-    #[serde(skip)]
     pub interrupted: bool,
     /// Which kinds of results fail the run.
-    #[serde(skip)]
     pub policy: Policy,
     /// The verdict of the whole run, where only some of its examples are kept ([`select`](Self::select)).
-    #[serde(skip)]
     pub verdict_of_all: Option<Box<RunVerdict>>,
     /// The number of the last event folded.
     pub last_seq: Option<u64>,
@@ -369,11 +361,16 @@ impl RunData {
     pub fn summary_if(&self, over: bool) -> Counts {
         let mut counts = Counts { errors: self.errors.len() as u64, ..Counts::default() };
         for example in &self.examples {
-            counts.attempts += example.attempts.iter().filter(|it| it.was_made()).count() as u64;
-            counts.repetitions += example.deciding_attempts().len() as u64;
-            counts.count(example.verdict(over), self.policy);
+            self.count_example(&mut counts, example, over);
         }
         counts
+    }
+
+    /// Adds an example to the counts.
+    pub(crate) fn count_example(&self, counts: &mut Counts, example: &Example, over: bool) {
+        counts.attempts += example.attempts.iter().filter(|it| it.was_made()).count() as u64;
+        counts.repetitions += example.deciding_attempts().len() as u64;
+        counts.count(example.verdict(over), self.policy);
     }
 
     /// The state and verdict of the run.
@@ -381,10 +378,15 @@ impl RunData {
         if let Some(verdict) = &self.verdict_of_all {
             return verdict.as_ref().clone();
         }
+        self.verdict_by(&self.summary())
+    }
+
+    /// The state and verdict of a run with these counts.
+    pub(crate) fn verdict_by(&self, counts: &Counts) -> RunVerdict {
         let liveness = if self.over { Liveness::Gone } else { Liveness::Alive };
         RunVerdict::recorded(self.begun, self.ending.as_deref(), liveness, self.interrupted)
-            .checked_against_counts(&self.summary(), self.policy)
-            .checked_against_plan(self.summary().repetitions, self.planned_repetitions)
+            .checked_against_counts(counts, self.policy)
+            .checked_against_plan(counts.repetitions, self.planned_repetitions)
     }
 
     /// Keeps only these examples. The verdict stays that of the whole run.

@@ -272,12 +272,33 @@ pub fn load_outline(path: &Path, choice: &RunChoice) -> Result<Loaded, LoadError
 }
 
 fn load_into(path: &Path, choice: &RunChoice, empty: &Aggregator) -> Result<Loaded, LoadError> {
-    let reader =
+    let found = read_run(path, choice, || empty.clone(), |fold, event, _| fold.apply(event))?;
+    let mut run = found.folded.into_run();
+    note_state(&mut run, path);
+    Ok(Loaded { run, problems: found.problems, runs: found.runs })
+}
+
+/// What was made of the events of one run.
+pub(crate) struct FoldedRun<T> {
+    pub(crate) folded: T,
+    pub(crate) problems: Vec<Problem>,
+    pub(crate) runs: Vec<String>,
+}
+
+/// Hands the events of one run to `add`, each with the place in the file where its line begins. `begin` is called for every run that may be
+/// the one; the last of them counts.
+pub(crate) fn read_run<T>(
+    path: &Path,
+    choice: &RunChoice,
+    begin: impl Fn() -> T,
+    mut add: impl FnMut(&mut T, &Event, u64),
+) -> Result<FoldedRun<T>, LoadError> {
+    let mut reader =
         Reader::open(path).map_err(|source| LoadError::Io { path: path.to_owned(), source })?;
     let mut splitter = RunSplitter::default();
     let (mut runs, mut problems) = (Vec::new(), Vec::new());
-    let mut folding: Option<(usize, Aggregator)> = None;
-    for entry in reader {
+    let mut folding: Option<(usize, T)> = None;
+    while let Some(entry) = reader.next() {
         let event = match entry {
             Entry::Problem(problem) => {
                 problems.push(problem);
@@ -288,22 +309,18 @@ fn load_into(path: &Path, choice: &RunChoice, empty: &Aggregator) -> Result<Load
         let (begins, place) = splitter.place(&event);
         if let Some(name) = begins {
             if choice.includes(&name) {
-                folding = Some((place, empty.clone()));
+                folding = Some((place, begin()));
             }
             runs.push(name);
         }
-        if let Some((wanted, aggregator)) = &mut folding
+        if let Some((wanted, folded)) = &mut folding
             && *wanted == place
         {
-            aggregator.apply(&event);
+            add(folded, &event, reader.lines.line().offset);
         }
     }
     match (folding, choice) {
-        (Some((_, aggregator)), _) => {
-            let mut run = aggregator.into_run();
-            note_state(&mut run, path);
-            Ok(Loaded { run, problems, runs })
-        }
+        (Some((_, folded)), _) => Ok(FoldedRun { folded, problems, runs }),
         (None, RunChoice::Id(wanted)) if !runs.is_empty() => {
             Err(LoadError::NoSuchRun { path: path.to_owned(), wanted: wanted.clone(), runs })
         }
@@ -311,8 +328,39 @@ fn load_into(path: &Path, choice: &RunChoice, empty: &Aggregator) -> Result<Load
     }
 }
 
+/// The events of one run of a file, one after the other. Lines that cannot be used are passed over; a file that cannot be read to its end is an
+/// error.
+pub fn run_events(
+    path: &Path,
+    choice: &RunChoice,
+) -> io::Result<impl Iterator<Item = io::Result<Event>>> {
+    let mut splitter = RunSplitter::default();
+    let mut wanted = None;
+    for event in events_of(path)? {
+        if let (Some(name), place) = splitter.place(&event?)
+            && choice.includes(&name)
+        {
+            wanted = Some(place);
+        }
+    }
+    let mut splitter = RunSplitter::default();
+    Ok(events_of(path)?.filter(move |event| {
+        event.as_ref().map_or(true, |event| Some(splitter.place(event).1) == wanted)
+    }))
+}
+
+fn events_of(path: &Path) -> io::Result<impl Iterator<Item = io::Result<Event>>> {
+    Ok(Reader::open(path)?.filter_map(|entry| match entry {
+        Entry::Event { event, .. } => Some(Ok(*event)),
+        Entry::Problem(Problem { kind: ProblemKind::Io(error), .. }) => {
+            Some(Err(io::Error::other(error)))
+        }
+        Entry::Problem(_) => None,
+    }))
+}
+
 /// Adds the state that only the folder of the run has. A recording outside a run's folder is over.
-fn note_state(run: &mut RunData, path: &Path) {
+pub(crate) fn note_state(run: &mut RunData, path: &Path) {
     let folder = RunFolder::of(path);
     run.over |= folder.as_ref().is_none_or(|folder| !folder.is_live());
     run.interrupted = folder.is_some_and(|folder| folder.info().is_ok_and(|info| info.interrupted));
@@ -406,6 +454,24 @@ mod tests {
         assert_eq!(first.run.seed, Some(1));
         let error = load(file.path(), &RunChoice::Id("cc".into())).unwrap_err().to_string();
         assert!(error.ends_with("contains no run `cc`; it contains: aa1, bb2"), "{error}");
+    }
+
+    /// Runs that write to one file at once are told apart.
+    #[test]
+    fn the_events_of_one_run_are_told_from_those_of_another() {
+        let lines = ["aa", "bb", "aa", "bb"].map(|run| {
+            format!(
+                "{{\"run_id\":\"{run}\",\"event_type\":\"Progress\",\"completed\":0,\"total\":1,\"failures\":0}}\n"
+            )
+        });
+        let file = file(&format!("{}oops\n", lines.concat()));
+        let ids = |choice: RunChoice| -> Vec<(String, u64)> {
+            let events = run_events(file.path(), &choice).unwrap().map(|event| event.unwrap());
+            events.map(|it| (it.run_id.unwrap().to_string(), it.seq.unwrap())).collect()
+        };
+        assert_eq!(ids(RunChoice::Last), [("bb".to_owned(), 2), ("bb".to_owned(), 4)]);
+        assert_eq!(ids(RunChoice::Id("a".into())), [("aa".to_owned(), 1), ("aa".to_owned(), 3)]);
+        assert_eq!(ids(RunChoice::Id("c".into())), []);
     }
 
     #[test]

@@ -111,8 +111,9 @@ impl Recorder for JsonlRecorder {
     fn record(&mut self, batch: &[Arc<Published>]) -> Result<(), BoxedError> {
         self.buffer.clear();
         for event in batch {
-            let line = event.json().as_bytes();
-            self.digest = line_digest::write(line, self.digest.as_ref(), &mut self.buffer);
+            let start = self.buffer.len();
+            event.append_json_to(&mut self.buffer);
+            self.digest = line_digest::seal(&mut self.buffer, start, self.digest.as_ref());
         }
         self.file.write_all(&self.buffer).map_err(|source| self.error("write to", source))?;
         if self.buffer.capacity() > KEPT_BUFFER {

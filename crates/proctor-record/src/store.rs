@@ -4,6 +4,7 @@
 //! of a newer version is read but never overwritten.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::control;
+use crate::file_state::FileState;
 use crate::recorder::{JsonlRecorder, RecordError, is_locked_by_writer};
 use crate::recording_reader::FileChanges;
 use crate::run_names::{self, ResolveError};
@@ -170,28 +172,64 @@ impl RunStore {
 
     /// The runs there are, oldest first.
     pub fn list(&self) -> Result<Vec<RunFolder>, StoreError> {
+        self.look_at_all(&self.names()?, |folder, _| folder)
+    }
+
+    /// The runs there are with the states of their files, oldest first.
+    pub fn list_with_states(&self) -> Result<Vec<FoundRun>, StoreError> {
+        self.look_at_all(&self.names()?, FoundRun::of)
+    }
+
+    /// The run of this name with the states of its files; `None` if it is none.
+    pub fn look_at(&self, name: &str) -> Result<Option<FoundRun>, StoreError> {
+        look_at(self.runs_folder().join(name), &FoundRun::of)
+    }
+
+    /// The names of all folders in which runs may be, oldest first.
+    pub fn names(&self) -> Result<Vec<OsString>, StoreError> {
         self.check_owner()?;
         let folder = self.runs_folder();
         let entries = match fs::read_dir(&folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             outcome => outcome.map_err(failed("list", &folder))?,
         };
-        let mut runs = Vec::new();
+        let mut names = Vec::new();
         for entry in entries.filter_map(Result::ok) {
-            let run = RunFolder { path: entry.path() };
-            // No link is followed, neither to a folder nor to a recording.
-            for path in [&run.path, &run.events_path()] {
-                if fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink()) {
-                    return Err(OwnFolderError::Link(path.clone()).into());
+            match entry.file_type() {
+                Ok(kind) if kind.is_symlink() => {
+                    return Err(OwnFolderError::Link(entry.path()).into());
                 }
-            }
-            if run.events_path().is_file() {
-                runs.push(run);
+                Ok(kind) if kind.is_dir() => names.push(entry.file_name()),
+                _ => {}
             }
         }
         // Run ids begin with their time, so names sort by age.
-        runs.sort_by(|a, b| a.path.cmp(&b.path));
-        Ok(runs)
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// Looks at the files of these runs, on two threads if there are many: asking the system for the state of a file is all the work.
+    fn look_at_all<T: Send>(
+        &self,
+        names: &[OsString],
+        make: impl Fn(RunFolder, FileState) -> T + Sync,
+    ) -> Result<Vec<T>, StoreError> {
+        let folder = self.runs_folder();
+        let look = |names: &[OsString]| -> Result<Vec<T>, StoreError> {
+            names.iter().filter_map(|name| look_at(folder.join(name), &make).transpose()).collect()
+        };
+        if names.len() < MANY_RUNS {
+            return look(names);
+        }
+        let (older, newer) = names.split_at(names.len() / 2);
+        let (older, newer) = std::thread::scope(|scope| {
+            let older = scope.spawn(|| look(older));
+            let newer = look(newer);
+            (older.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), newer)
+        });
+        let mut all = older?;
+        all.extend(newer?);
+        Ok(all)
     }
 
     /// Watches for whatever may change the list of runs or the state of the newest: folders of runs and recordings that are created, and
@@ -231,6 +269,41 @@ impl RunStore {
     /// Finds the run of this project that a name means: `last`, `last~2`, an id, a tag (its newest run), or the start of an id.
     pub fn find(&self, name: &str) -> Result<RunFolder, ResolveError> {
         run_names::find(name, &self.list()?)
+    }
+}
+
+/// From how many runs on a second thread is worth its start.
+const MANY_RUNS: usize = 500;
+
+/// The run in this folder, if it is one. No link is followed to a recording.
+fn look_at<T>(
+    path: PathBuf,
+    make: &impl Fn(RunFolder, FileState) -> T,
+) -> Result<Option<T>, StoreError> {
+    let folder = RunFolder { path };
+    let events = folder.events_path();
+    let Ok(metadata) = fs::symlink_metadata(&events) else { return Ok(None) };
+    if metadata.is_symlink() {
+        return Err(OwnFolderError::Link(events).into());
+    }
+    Ok(metadata.is_file().then(|| make(folder, FileState::of(&metadata))))
+}
+
+/// A run with the states of its files at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundRun {
+    /// Its folder.
+    pub folder: RunFolder,
+    /// The state of its recording.
+    pub events: FileState,
+    /// The state of its description; absent where there is none.
+    pub info: Option<FileState>,
+}
+
+impl FoundRun {
+    fn of(folder: RunFolder, events: FileState) -> Self {
+        let info = FileState::at(&folder.info_path());
+        Self { folder, events, info }
     }
 }
 

@@ -6,11 +6,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use proctor_events::{EvaluationMode, Json};
+use proctor_events::{EvaluationMode, ExampleId, Json};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::model::RunData;
+use crate::model::{Example, RunData};
 
 /// The kind of the evaluation that carries what an example reached.
 pub const WORKSPACE_COVERAGE: &str = "workspace_coverage";
@@ -124,6 +124,22 @@ impl WorkspaceFold {
         }
     }
 
+    /// Takes all evaluations of an example; those of other suites are passed over.
+    pub(crate) fn take_example(&mut self, example: &Example) {
+        let id = example.id.as_ref().map_or("", ExampleId::as_str);
+        for evaluation in example.attempts.iter().flat_map(|attempt| &attempt.evaluations) {
+            self.take(&WorkspaceEvaluation {
+                example_id: id,
+                suite: example.suite.as_deref(),
+                mode: &evaluation.mode,
+                kind: evaluation.kind.as_deref(),
+                description: evaluation.description.as_deref(),
+                passed: evaluation.passed,
+                metadata: evaluation.metadata.as_ref(),
+            });
+        }
+    }
+
     fn reached(&mut self, coverage: &Value) {
         mark_reached(&mut self.topics, &coverage["topics"]);
         mark_reached(&mut self.hats, &coverage["hats"]);
@@ -188,20 +204,7 @@ impl RunData {
     /// What the workspace examples of this run reached together; nothing where there were none.
     pub fn workspace_coverage(&self) -> Option<WorkspaceCoverage> {
         let mut fold = WorkspaceFold::default();
-        for example in self.examples.iter().filter(|example| example.suite.is_some()) {
-            let id = example.id.as_ref().map(ToString::to_string).unwrap_or_default();
-            for evaluation in example.attempts.iter().flat_map(|attempt| &attempt.evaluations) {
-                fold.take(&WorkspaceEvaluation {
-                    example_id: &id,
-                    suite: example.suite.as_deref(),
-                    mode: &evaluation.mode,
-                    kind: evaluation.kind.as_deref(),
-                    description: evaluation.description.as_deref(),
-                    passed: evaluation.passed,
-                    metadata: evaluation.metadata.as_ref(),
-                });
-            }
-        }
+        self.examples.iter().for_each(|example| fold.take_example(example));
         fold.coverage()
     }
 }

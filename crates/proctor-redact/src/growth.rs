@@ -38,6 +38,11 @@ fn hostile_pieces() -> Vec<&'static str> {
         "YWFh",
         "616161",
         "\"password\":\"",
+        "…",
+        "...",
+        "aaaaaa…",
+        "aaaaab...",
+        "\\-",
     ]
 }
 

@@ -7,21 +7,33 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use crate::matcher::{MASK, Matcher, Scope};
+use proctor_text::MASK;
+
+use crate::matcher::{Matcher, Scope};
 use crate::names_a_secret;
 use crate::redactor::{masked, redact_bytes, redact_member_name, unused_name};
+
+/// How much of a document there is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    Whole,
+    /// A part that is cut between members of lists.
+    Part,
+}
 
 /// Redacts one document. `is_known` says whether a number is a known value.
 pub(crate) fn redact_line<'a>(
     matcher: &Matcher,
     line: &'a [u8],
+    extent: Extent,
     is_known: &dyn Fn(&str) -> bool,
 ) -> Cow<'a, [u8]> {
     let findings = matcher.search(line, Scope::All);
     if findings.ranges.is_empty() && !findings.member_names {
         return line.into();
     }
-    let Some(tokens) = std::str::from_utf8(line).ok().and_then(read_tokens) else {
+    let read = |text| read_tokens(text, extent);
+    let Some(tokens) = std::str::from_utf8(line).ok().and_then(read) else {
         return redact_bytes(matcher, line, Scope::All);
     };
     let mut edits = Vec::new();
@@ -176,8 +188,10 @@ impl Token<'_> {
     }
 }
 
-/// The strings and numbers of a document; nothing if a string does not end or brackets do not match.
-fn read_tokens(text: &str) -> Option<Vec<Token<'_>>> {
+/// The strings and numbers of a document; nothing if a string does not end, or brackets of a whole document do not match.
+///
+/// What begins before a part of a document is not known in it: there a string before a colon is the name of a member.
+fn read_tokens(text: &str, extent: Extent) -> Option<Vec<Token<'_>>> {
     let bytes = text.as_bytes();
     let mut tokens = Vec::new();
     // For each open bracket: the number of the object, or nothing for an array.
@@ -196,17 +210,21 @@ fn read_tokens(text: &str) -> Option<Vec<Token<'_>>> {
                 name_next = false;
             }
             b'}' | b']' => {
-                open.pop()?;
+                if open.pop().is_none() && extent == Extent::Whole {
+                    return None;
+                }
                 name_next = false;
             }
             b',' => name_next = matches!(open.last(), Some(Some(_))),
             b':' => name_next = false,
             b'"' => {
                 let end = string_end(bytes, at)?;
-                let object = open.last().copied().flatten();
-                let kind = match object {
-                    Some(object) if name_next => TokenKind::Name { object },
-                    _ => TokenKind::Text { of_member: object.is_some() },
+                let kind = match open.last() {
+                    Some(Some(object)) if name_next => TokenKind::Name { object: *object },
+                    Some(object) => TokenKind::Text { of_member: object.is_some() },
+                    None if extent == Extent::Whole => TokenKind::Text { of_member: false },
+                    None if is_name(bytes, end) => TokenKind::Name { object: OUTER_OBJECT },
+                    None => TokenKind::Text { of_member: true },
                 };
                 tokens.push(Token { kind, start: at, text: &text[at..end] });
                 at = end + 1;
@@ -227,7 +245,16 @@ fn read_tokens(text: &str) -> Option<Vec<Token<'_>>> {
             _ => return None,
         }
     }
-    open.is_empty().then_some(tokens)
+    (open.is_empty() || extent == Extent::Part).then_some(tokens)
+}
+
+/// The number of the object around a part of a document.
+const OUTER_OBJECT: usize = usize::MAX;
+
+/// Whether the string that ends here is followed by a colon.
+fn is_name(bytes: &[u8], end: usize) -> bool {
+    let after = bytes.get(end + 1..).unwrap_or_default();
+    after.trim_ascii_start().first() == Some(&b':')
 }
 
 fn string_end(bytes: &[u8], mut at: usize) -> Option<usize> {

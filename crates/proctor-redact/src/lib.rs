@@ -1,8 +1,8 @@
 //! The one redactor of the workspace: nothing secret is stored, logged or sent.
 //!
 //! A [`Redactor`] knows values that it was told and the shapes of well-known keys. A known value is found plain, in upper and lower case,
-//! behind JSON escapes of any depth, percent-encoded wholly or partly, in hexadecimal, and in base64 of either alphabet at any alignment. Values of
-//! less than [`SHORTEST_SECRET`] characters are not filtered; whoever tells one is told so.
+//! behind JSON escapes of any depth, percent-encoded wholly or partly, in hexadecimal, in base64 of either alphabet at any alignment, as a regular
+//! expression, a shell or XML spells it, and in part where a cut mark stands beside it. Values of less than [`SHORTEST_SECRET`] characters are not filtered; whoever tells one is told so.
 //!
 //! ```
 //! use proctor_redact::{Redactor, StreamRedactor};
@@ -22,10 +22,11 @@
 //!
 //! How a text is searched: a bitmap looks at each place once (`prefilter`). Where it sees a literal, shapes are read on from there
 //! (`shapes`) and known values are sought by two Aho–Corasick automata (`matcher`). Texts with escapes are decoded and searched again
-//! (`view`). All of it is linear in the text, and there are no regular expressions.
+//! (`view`). Beside cut marks, parts of known values are sought (`fragments`). All of it is linear in the text, and there are no regular expressions.
 //!
 //! This crate reads no environment, files or clocks: values are passed in.
 
+mod fragments;
 mod json_line;
 mod matcher;
 mod names;

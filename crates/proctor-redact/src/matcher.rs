@@ -1,17 +1,16 @@
 //! Everything that is sought, compiled once for a set of known values: text in, ranges to mask out.
 
 use std::ops::Range;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
+use proctor_text::MASK;
 
+use crate::fragments::{CUT_MARKS, Fragments};
 use crate::prefilter::{Clue, Prefilter};
 use crate::shapes::{Class, LONGEST_PROBE, SHAPES, ShapeMatch};
 use crate::spellings::Spellings;
-use crate::view::{View, decode, decodings, unfinished_escape};
-
-/// What stands in the place of a secret.
-pub(crate) const MASK: &str = "[redacted]";
+use crate::view::{Decoding, View, decode, decodings, unfinished_escape};
 
 /// How the names of members end that hold secrets, see [`crate::names_a_secret`].
 const MEMBER_NAMES: &[&str] = &[
@@ -70,6 +69,8 @@ pub(crate) struct Matcher {
     prefilter: Prefilter,
     folded: AhoCorasick,
     base64: AhoCorasick,
+    /// Made when a text with a cut mark is first searched.
+    fragments: OnceLock<Fragments>,
     longest: usize,
     touches_mask: bool,
 }
@@ -82,12 +83,14 @@ impl Matcher {
         let shapes = SHAPES.iter().zip(0..);
         let shapes = shapes.map(|(shape, index)| (shape.prefix.as_bytes(), Clue::Shape(index)));
         let names = MEMBER_NAMES.iter().map(|name| (name.as_bytes(), Clue::MemberName));
-        let prefilter = Prefilter::new(known.chain(shapes).chain(names));
+        let marks = CUT_MARKS.iter().map(|mark| (mark.as_bytes(), Clue::CutMark));
+        let prefilter = Prefilter::new(known.chain(shapes).chain(names).chain(marks));
         let longest = spellings.folded.iter().chain(&spellings.base64).map(Vec::len).max();
         Self {
             prefilter,
             folded: automaton(&spellings.folded, true),
             base64: automaton(&spellings.base64, false),
+            fragments: OnceLock::new(),
             longest: longest.unwrap_or(0),
             touches_mask: spellings.folded.iter().any(|needle| can_touch_mask(needle)),
             spellings,
@@ -104,11 +107,15 @@ impl Matcher {
         self.touches_mask
     }
 
+    fn decodings(&self, text: &[u8]) -> impl Iterator<Item = Decoding> + use<> {
+        decodings(text, self.spellings.with_escapes, self.spellings.with_backslashes)
+    }
+
     /// What is to be masked in a text.
     pub(crate) fn search(&self, text: &[u8], scope: Scope) -> Findings {
         let mut findings = Findings::default();
         self.search_view(text, None, scope, &mut findings);
-        for decoding in decodings(text, self.spellings.with_escapes) {
+        for decoding in self.decodings(text) {
             let view = decode(text, decoding);
             findings.work += text.len();
             self.search_view(&view.bytes, Some(&view), scope, &mut findings);
@@ -128,6 +135,7 @@ impl Matcher {
     ) {
         let (mut names, mut shapes_end, mut shape_work) = (false, 0, 0);
         let mut regions: Vec<Range<usize>> = Vec::new();
+        let mut marks: Vec<Range<usize>> = Vec::new();
         let ranges = &mut findings.ranges;
         findings.work += self.prefilter.scan(bytes, |candidate| match candidate.clue {
             Clue::Known => add_region(&mut regions, candidate.start..candidate.end),
@@ -144,6 +152,7 @@ impl Matcher {
                 }
             }
             Clue::Shape(_) => {}
+            Clue::CutMark => add_mark(&mut marks, bytes, candidate.start..candidate.end),
         });
         findings.work += shape_work;
         findings.member_names |= names;
@@ -151,6 +160,28 @@ impl Matcher {
         for region in regions {
             findings.work += self.search_known(bytes, region, view, ranges);
         }
+        if !marks.is_empty() && self.longest > 0 {
+            findings.work += self.search_fragments(bytes, &marks, view, ranges);
+        }
+    }
+
+    /// Parts of known values beside cut marks.
+    fn search_fragments(
+        &self,
+        bytes: &[u8],
+        marks: &[Range<usize>],
+        view: Option<&View>,
+        ranges: &mut Vec<Range<usize>>,
+    ) -> usize {
+        let fragments = self.fragments.get_or_init(|| Fragments::new(&self.spellings));
+        let (found, work) = fragments.find(bytes, marks);
+        ranges.extend(found.into_iter().map(|fragment| {
+            let range = fragment.range;
+            let whole =
+                if fragment.is_base64 { with_partial_characters(bytes, range) } else { range };
+            in_source(view, whole)
+        }));
+        work
     }
 
     /// Every match lies in the region of its candidate, so that a text is searched only around candidates.
@@ -190,7 +221,7 @@ impl Matcher {
         let decided = &text[..escape.unwrap_or(text.len())];
         let mut end = OpenEnd { start: decided.len(), shape: None };
         self.open_end_of_view(decided, None, &mut end);
-        for decoding in decodings(decided, self.spellings.with_escapes) {
+        for decoding in self.decodings(decided) {
             let view = decode(decided, decoding);
             self.open_end_of_view(&view.bytes, Some(&view), &mut end);
         }
@@ -271,12 +302,25 @@ fn starts_word(bytes: &[u8], view: Option<&View>, start: usize) -> bool {
     }
 }
 
-/// The first and last character of base64 may hold bits of the value beside foreign ones.
+/// The first and last character of base64 may hold bits of the value beside foreign ones, and padding says how long it is.
 fn with_partial_characters(bytes: &[u8], range: Range<usize>) -> Range<usize> {
     let is_base64 = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/-_".contains(byte);
     let start = range.start - usize::from(range.start > 0 && is_base64(&bytes[range.start - 1]));
     let end = range.end + usize::from(bytes.get(range.end).is_some_and(is_base64));
-    start..end
+    let padding = bytes[end..].iter().take(2).take_while(|byte| **byte == b'=').count();
+    start..end + padding
+}
+
+/// Adds a cut mark. Of several dots in a row the marks are one.
+fn add_mark(marks: &mut Vec<Range<usize>>, bytes: &[u8], mark: Range<usize>) {
+    // The first look takes other bytes for the same, see `prefilter`.
+    if !CUT_MARKS.iter().any(|known| known.as_bytes() == &bytes[mark.clone()]) {
+        return;
+    }
+    match marks.last_mut() {
+        Some(last) if mark.start <= last.end => last.end = last.end.max(mark.end),
+        _ => marks.push(mark),
+    }
 }
 
 fn source_of(view: Option<&View>, place: usize) -> usize {

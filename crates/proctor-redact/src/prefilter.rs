@@ -13,6 +13,8 @@ pub(crate) enum Clue {
     Shape(u16),
     /// The last word of a member's name such as `"api_key"`.
     MemberName,
+    /// A mark where a text was cut.
+    CutMark,
 }
 
 const WINDOW: usize = 12;

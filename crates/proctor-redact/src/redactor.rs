@@ -6,12 +6,14 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
+use proctor_text::MASK;
 use serde_json::{Map, Value};
 
-use crate::matcher::{MASK, Matcher, Scope};
+use crate::json_line::{self, Extent};
+use crate::matcher::{Matcher, Scope};
+use crate::names_a_secret;
 use crate::secret::{SHORTEST_SECRET, Secret};
 use crate::variables::{is_secret_variable, url_password};
-use crate::{json_line, names_a_secret};
 
 /// How often a text is searched again because a mask could have made a known value together with its neighbours.
 const MOST_ROUNDS: usize = 8;
@@ -113,7 +115,15 @@ impl Redactor {
     /// as text.
     pub fn redact_json_line<'a>(&self, line: &'a [u8]) -> Cow<'a, [u8]> {
         let is_known = |text: &str| self.is_known(text);
-        json_line::redact_line(&self.matcher(), line, &is_known)
+        json_line::redact_line(&self.matcher(), line, Extent::Whole, &is_known)
+    }
+
+    /// A part of a JSON document that is cut between members of lists, without secrets. All parts together are what
+    /// [`redact_json_line`](Self::redact_json_line) makes of the whole, if the objects around those lists have names of members that look like
+    /// fields.
+    pub fn redact_json_part<'a>(&self, part: &'a [u8]) -> Cow<'a, [u8]> {
+        let is_known = |text: &str| self.is_known(text);
+        json_line::redact_line(&self.matcher(), part, Extent::Part, &is_known)
     }
 
     /// The value without secrets.

@@ -23,6 +23,8 @@ pub(crate) struct Spellings {
     pub(crate) base64: Vec<Vec<u8>>,
     /// Whether a value has characters that JSON or a URL spells with escapes.
     pub(crate) with_escapes: bool,
+    /// Whether a value has a backslash, which a shell's `echo` takes for the beginning of an escape.
+    pub(crate) with_backslashes: bool,
 }
 
 impl Spellings {
@@ -32,6 +34,7 @@ impl Spellings {
             all.with_escapes |= value
                 .bytes()
                 .any(|byte| !matches!(byte, b' '..=b'~') || b"\"\\/<>&'".contains(&byte));
+            all.with_backslashes |= value.contains('\\');
             all.add_value(value);
         }
         for needles in [&mut all.folded, &mut all.base64] {
@@ -49,6 +52,13 @@ impl Spellings {
         }
         if value.contains(' ') {
             cases.push(value.replace(' ', "+"));
+        }
+        if value.contains('\'') {
+            // How a shell's word in single quotes spells one: `'\''`, or `'"'"'` as Python has it.
+            cases.extend([value.replace('\'', "'\\''"), value.replace('\'', "'\"'\"'")]);
+        }
+        if value.contains(['&', '<', '>', '"', '\'']) {
+            cases.extend(xml_spellings(value));
         }
         for case in &cases {
             self.add_text(case);
@@ -99,6 +109,18 @@ impl Spellings {
             }
         }
     }
+}
+
+/// The text as XML and HTML have it: in attributes, in content, and with numbers for quotes.
+fn xml_spellings(text: &str) -> [String; 4] {
+    let content = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let quotes = |double, single| content.replace('"', double).replace('\'', single);
+    [
+        quotes("&quot;", "&apos;"),
+        quotes("&quot;", "&#39;"),
+        quotes("&#34;", "&#39;"),
+        quotes("\"", "'"),
+    ]
 }
 
 /// The text as it stands in a JSON string.

@@ -6,7 +6,7 @@
 //! and form feed), `\uXXXX` becomes its character, `%XX` and `%2525XX` their byte. Two texts that decode to the same bytes differ at
 //! most in such characters, so a false alarm takes a text that is the secret but for those.
 
-use memchr::{memchr, memchr2, memmem};
+use memchr::{memchr, memchr2};
 
 /// Which escapes a view decodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -195,9 +195,11 @@ fn percent_byte(source: &[u8]) -> Option<(u8, usize)> {
 pub(crate) fn decodings(
     source: &[u8],
     secrets_with_escapes: bool,
-) -> impl Iterator<Item = Decoding> {
+    secrets_with_backslashes: bool,
+) -> impl Iterator<Item = Decoding> + use<> {
     let percent = has_percent_escape(source);
-    let backslashes = has_backslash_escape(source, secrets_with_escapes);
+    let backslashes = has_backslash_escape(source, secrets_with_escapes)
+        || secrets_with_backslashes && source.iter().any(|byte| fold_control(*byte) != *byte);
     let backslashes = backslashes.then_some(Decoding::Backslashes);
     backslashes.into_iter().chain(percent.then_some(Decoding::BackslashesAndPercent))
 }
@@ -207,16 +209,21 @@ fn has_percent_escape(source: &[u8]) -> bool {
 }
 
 /// Whether a backslash could hide something. `\"` and `\n` alone hide no secret that has neither quotes nor control
-/// characters, and most lines of a recording have only those.
+/// characters, and most lines of a recording have only those. Before other punctuation backslashes stand in regular expressions
+/// and words of a shell: `sk\-proj\-4f`.
 fn has_backslash_escape(source: &[u8], secrets_with_escapes: bool) -> bool {
     if secrets_with_escapes {
         return memchr(b'\\', source).is_some();
     }
-    memmem::find(source, b"\\/").is_some()
-        || memmem::find_iter(source, b"\\u").any(|at| {
-            // Printable ASCII: everything else stands in no secret here.
-            matches!(source.get(at + 2..at + 5), Some([b'0', b'0', b'2'..=b'7']))
-        })
+    memchr::memchr_iter(b'\\', source).any(|at| match source.get(at + 1) {
+        Some(b'u') => match source.get(at + 2..at + 5) {
+            // Printable ASCII, or an ellipsis: everything else neither stands in a secret here nor marks a cut.
+            Some([b'0', b'0', b'2'..=b'7'] | b"202") => true,
+            _ => false,
+        },
+        Some(b'"' | b'\\') | None => false,
+        Some(other) => other.is_ascii_punctuation() || *other == b' ',
+    })
 }
 
 /// Where an escape begins that the end of the text cuts off.

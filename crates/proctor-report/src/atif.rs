@@ -29,11 +29,12 @@ pub struct Trajectory {
 
 /// Every attempt of the run that has at least one message.
 pub fn trajectories(run: &RunData) -> Vec<Trajectory> {
-    let attempts = run
-        .examples
-        .iter()
-        .flat_map(|example| example.attempts.iter().map(move |attempt| (example, attempt)));
-    attempts.filter_map(|(example, attempt)| trajectory(run, example, attempt)).collect()
+    run.examples.iter().flat_map(|example| trajectories_of(run, example)).collect()
+}
+
+/// Those of one example of the run.
+pub fn trajectories_of(run: &RunData, example: &Example) -> Vec<Trajectory> {
+    example.attempts.iter().filter_map(|attempt| trajectory(run, example, attempt)).collect()
 }
 
 fn trajectory(run: &RunData, example: &Example, attempt: &Attempt) -> Option<Trajectory> {

@@ -8,12 +8,16 @@ use crate::style::{Paint, Style};
 
 /// The numbers count examples by their verdicts; repetitions are named where there are more of them.
 pub(crate) fn counts(run: &RunData, style: Style) -> String {
-    let counts = run.summary();
+    counts_line(&run.summary(), style)
+}
+
+/// The same of counts that were made before.
+pub(crate) fn counts_line(counts: &Counts, style: Style) -> String {
     let mut examples = pluralize(counts.examples, "example");
     if counts.repetitions > counts.examples {
         examples += &format!(" ({})", pluralize(counts.repetitions, "repetition"));
     }
-    line(&examples, &counts, style)
+    line(&examples, counts, style)
 }
 
 fn line(examples: &str, summary: &Counts, style: Style) -> String {

@@ -37,7 +37,8 @@ pub(crate) fn failures(run: &RunData) -> Vec<Failure<'_>> {
     found
 }
 
-fn failure_of<'a>(example: &'a Example, run: &RunData) -> Option<Failure<'a>> {
+/// The failure of an example that fails the run.
+pub(crate) fn failure_of<'a>(example: &'a Example, run: &RunData) -> Option<Failure<'a>> {
     let verdict = example.verdict(run.over);
     if !verdict.is_failure(run.policy) {
         return None;
@@ -109,7 +110,8 @@ impl Failure<'_> {
     }
 }
 
-fn place_of(example: &Example) -> (String, u32, String) {
+/// By what failures are sorted: file, line and title.
+pub(crate) fn place_of(example: &Example) -> (String, u32, String) {
     let (file, line) = file_and_line(example);
     (file.unwrap_or_default().to_owned(), line.unwrap_or_default(), example.title())
 }

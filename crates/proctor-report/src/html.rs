@@ -1,36 +1,64 @@
 //! A run as one HTML file: the web viewer with the events inside, so that it works from a saved file with no server.
 
+use std::io;
+
+use crate::pieces::TextPieces;
+
 /// Where in the viewer's page the events go; else they go before the end of its head, or to its end.
 pub const EVENTS_MARK: &str = "<!--proctor:events-->";
 
-/// The viewer's page with the events of a run embedded as `<script type="application/x-ndjson" id="proctor-events">`.
+/// Writes the viewer's page with the events of a run embedded as `<script type="application/x-ndjson" id="proctor-events">`, in pieces.
 ///
 /// `bundle` is the viewer as one page; `events` are lines of JSON. Nothing in the events can end the element: within
 /// JSON `<` and the two line separators of JavaScript are written as escapes, which mean the same.
-pub fn html<'a>(bundle: &str, events: impl IntoIterator<Item = &'a str>) -> String {
-    let mut data = String::from("<script type=\"application/x-ndjson\" id=\"proctor-events\">\n");
-    for line in events {
-        for c in line.trim_end_matches(['\n', '\r']).chars() {
-            match c {
-                '<' => data.push_str("\\u003c"),
-                '\u{2028}' => data.push_str("\\u2028"),
-                '\u{2029}' => data.push_str("\\u2029"),
-                c => data.push(c),
-            }
-        }
-        data.push('\n');
-    }
-    data.push_str("</script>");
+pub fn write_html<L: AsRef<str>>(
+    bundle: &str,
+    events: impl IntoIterator<Item = io::Result<L>>,
+    write: &mut dyn FnMut(&str) -> io::Result<()>,
+) -> io::Result<()> {
     let (place, skipped) = [(EVENTS_MARK, EVENTS_MARK.len()), ("</head>", 0), ("</body>", 0)]
         .into_iter()
         .find_map(|(mark, length)| bundle.find(mark).map(|place| (place, length)))
         .unwrap_or((bundle.len(), 0));
-    format!("{}{data}{}", &bundle[..place], &bundle[place + skipped..])
+    let mut pieces = TextPieces::new(write);
+    pieces.add(&bundle[..place])?;
+    pieces.add("<script type=\"application/x-ndjson\" id=\"proctor-events\">\n")?;
+    for line in events {
+        pieces.add(&escaped(line?.as_ref()))?;
+    }
+    pieces.add("</script>")?;
+    pieces.add(&bundle[place + skipped..])?;
+    pieces.finish()
+}
+
+/// A line of JSON that can end no element, with a line feed.
+fn escaped(line: &str) -> String {
+    let mut data = String::with_capacity(line.len() + 1);
+    for c in line.trim_end_matches(['\n', '\r']).chars() {
+        match c {
+            '<' => data.push_str("\\u003c"),
+            '\u{2028}' => data.push_str("\\u2028"),
+            '\u{2029}' => data.push_str("\\u2029"),
+            c => data.push(c),
+        }
+    }
+    data.push('\n');
+    data
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn html(bundle: &str, events: impl IntoIterator<Item = &'static str>) -> String {
+        let mut page = String::new();
+        let mut write = |piece: &str| {
+            page.push_str(piece);
+            Ok(())
+        };
+        write_html(bundle, events.into_iter().map(Ok), &mut write).unwrap();
+        page
+    }
 
     #[test]
     fn events_cannot_end_their_element() {

@@ -1,8 +1,13 @@
 //! A run as data for programs.
 
-use proctor_record::{Example, RunData, WorkspaceCoverage};
+use std::io;
+
+use proctor_record::{Example, ExampleSource, RunData, SerializedRun, Totals, WorkspaceCoverage};
 use proctor_verdict::{Counts, ExampleVerdict, Rate, RunState};
-use serde::Serialize;
+use serde::ser::{Error as _, SerializeSeq as _};
+use serde::{Serialize, Serializer};
+
+use crate::pieces::JsonPieces;
 
 /// What `--json` writes, the same names as in `proctor show --format json`.
 #[derive(Debug, Serialize)]
@@ -18,11 +23,11 @@ pub struct RunJson<'a> {
     stopped_by: Option<String>,
     exit_code: Option<u8>,
     /// The verdict of every example, in the order of `run.examples`.
-    verdicts: Vec<VerdictJson<'a>>,
+    verdicts: Verdicts<'a>,
     /// What workspace examples reached together; absent where there were none.
     #[serde(skip_serializing_if = "Option::is_none")]
     workspaces: Option<WorkspaceCoverage>,
-    run: &'a RunData,
+    run: SerializedRun<'a>,
 }
 
 /// A run as data for programs.
@@ -30,24 +35,60 @@ pub struct RunJson<'a> {
 /// It is something to serialise rather than a tree of values: tool arguments keep every digit, as they
 /// would not in a [`serde_json::Value`](https://docs.rs/serde_json/latest/serde_json/enum.Value.html).
 pub fn run_json(run: &RunData) -> RunJson<'_> {
-    let verdict = run.verdict();
-    RunJson {
-        summary: run.summary(),
-        state: verdict.state(),
-        verdict: verdict.final_word(),
-        stopped_by: verdict.stopped_by().map(ToString::to_string),
-        exit_code: verdict.exit_code(),
-        verdicts: run.examples.iter().map(|example| VerdictJson::of(example, run)).collect(),
-        workspaces: run.workspace_coverage(),
-        run,
+    // A run in memory can be read.
+    RunJson::of(run, run.totals().unwrap_or_default())
+}
+
+/// Writes a value that holds a [`RunJson`] as indented JSON and a line feed, in pieces of some examples.
+///
+/// Each piece ends behind a whole member of a list, so that what belongs to one example stands in one piece.
+pub fn write_json(
+    value: &impl Serialize,
+    write: &mut dyn FnMut(&str) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut pieces = JsonPieces::new(write);
+    serde_json::to_writer_pretty(&mut pieces, value)?;
+    pieces.finish()
+}
+
+impl<'a> RunJson<'a> {
+    /// The run with these totals, which are those of the whole run where only a part of its examples is shown.
+    pub fn of(source: &'a dyn ExampleSource, totals: Totals) -> Self {
+        let verdict = source.run().verdict();
+        Self {
+            summary: totals.counts,
+            state: verdict.state(),
+            verdict: verdict.final_word(),
+            stopped_by: verdict.stopped_by().map(ToString::to_string),
+            exit_code: verdict.exit_code(),
+            verdicts: Verdicts(source),
+            workspaces: totals.workspaces,
+            run: SerializedRun(source),
+        }
     }
 }
 
-impl RunJson<'_> {
-    /// The same with the numbers of the whole run, where only a part of its examples is shown.
-    #[must_use]
-    pub fn with_summary(self, summary: Counts) -> Self {
-        Self { summary, ..self }
+/// The verdicts of all examples.
+struct Verdicts<'a>(&'a dyn ExampleSource);
+
+impl std::fmt::Debug for Verdicts<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Verdicts({} examples)", self.0.example_count())
+    }
+}
+
+impl Serialize for Verdicts<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(Some(self.0.example_count()))?;
+        for place in 0..self.0.example_count() {
+            let mut written = Ok(());
+            let mut add = |example: &Example| {
+                written = list.serialize_element(&VerdictJson::of(example, self.0.run()));
+            };
+            self.0.with_example(place, &mut add).map_err(S::Error::custom)?;
+            written?;
+        }
+        list.end()
     }
 }
 

@@ -7,69 +7,138 @@
 //! reader that knows only cases must not take a run that failed to load for a good one.
 
 mod dialect;
+mod document;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::io;
 use std::time::Duration;
 
 use chrono::{DateTime, FixedOffset};
 use proctor_events::{Exception, Millis, OutputStream, Status, Timestamp};
-use proctor_record::{Attempt, Evaluation, Example, OutsideError, RunData};
+use proctor_record::{Attempt, Evaluation, Example, ExampleSource, OutsideError, RunData};
 use proctor_text::shorten;
-use proctor_verdict::{Outcome, RunState, worst_first};
+use proctor_verdict::{Counts, Outcome, RunState, worst_first};
 use quick_junit::{
     NonSuccessKind, Property, Report, TestCase, TestCaseStatus, TestRerun, TestSuite, XmlString,
 };
 
 pub use dialect::JunitDialect;
 
+use self::dialect::Translation;
 use crate::backtrace::filtered;
 use crate::failure::{file_and_line, message_of, outside_message, rspec_text, status_words};
+use crate::pieces::TextPieces;
 
 /// The longest text in an attribute.
 const ATTRIBUTE_LIMIT: usize = 300;
 
 /// The run as one `JUnit` document of a dialect.
 pub fn junit_dialect(run: &RunData, suite_name: &str, dialect: JunitDialect) -> String {
-    dialect::translate(junit(run, suite_name), dialect)
+    let mut text = String::new();
+    // A run in memory can be read, and a string takes everything.
+    let _ = write_junit(run, &run.summary(), suite_name, dialect, &mut |piece| {
+        text.push_str(piece);
+        Ok(())
+    });
+    text
 }
 
 /// The run as one `JUnit` document.
 pub fn junit(run: &RunData, suite_name: &str) -> String {
-    let mut report = Report::new(attribute(suite_name));
+    junit_dialect(run, suite_name, JunitDialect::Default)
+}
+
+/// Writes a run with these counts as one `JUnit` document, in pieces that are cut between cases.
+///
+/// Every example is visited twice: what is counted stands before what is told.
+pub fn write_junit(
+    source: &dyn ExampleSource,
+    counts: &Counts,
+    suite_name: &str,
+    dialect: JunitDialect,
+    write: &mut dyn FnMut(&str) -> io::Result<()>,
+) -> io::Result<()> {
+    let run = source.run();
+    let suites = FileSuite::all(source, suite_name)?;
+    let mut translation = Translation::new(dialect);
+    let mut pieces = TextPieces::new(write);
+    let mut add = |text: &str| pieces.add(&translation.translate(text));
+    add(&document::before_suites(&report(run, counts, suite_name, &suites)))?;
+    for FileSuite { suite, places } in &suites {
+        add(&document::suite_start(suite))?;
+        for place in places {
+            let mut text = None;
+            source.with_example(*place, &mut |it| text = case(it, run).map(document::case))?;
+            text.as_deref().map_or(Ok(()), &mut add)?;
+        }
+        add(document::suite_end(suite))?;
+    }
+    add(document::END)?;
+    pieces.finish()
+}
+
+/// The report with the errors outside examples; of all other suites it has only the counts.
+fn report(run: &RunData, counts: &Counts, name: &str, suites: &[FileSuite]) -> Report {
+    let mut report = Report::new(attribute(name));
     report.timestamp = run.started_at.and_then(moment);
     report.time = run.duration_ms.map(time);
-    let outside: Vec<TestCase> = run.errors.iter().map(outside_case).chain(run_case(run)).collect();
+    let run_case = run_case(run, counts);
+    let outside: Vec<TestCase> = run.errors.iter().map(outside_case).chain(run_case).collect();
     if !outside.is_empty() {
         let mut suite = TestSuite::new("errors outside examples");
         suite.add_test_cases(outside);
         report.add_test_suite(suite);
     }
-    report.add_test_suites(suites(run, suite_name));
-    // Writing to memory fails only if the writer itself is broken; every string was made fit before.
-    report.to_string().unwrap_or_default()
+    let own = report.test_suites.len();
+    report.add_test_suites(suites.iter().map(|it| it.suite.clone()));
+    report.test_suites.truncate(own);
+    report
 }
 
-fn suites(run: &RunData, fallback: &str) -> Vec<TestSuite> {
-    let mut suites: Vec<TestSuite> = Vec::new();
-    let mut places: HashMap<&str, usize> = HashMap::new();
-    for example in &run.examples {
-        let file = file_and_line(example).0.unwrap_or(fallback);
-        let place = *places.entry(file).or_insert_with(|| {
-            suites.push(TestSuite::new(attribute(file)));
-            suites.len() - 1
-        });
-        suites[place].add_test_cases(case(example, run));
+/// The examples of one file. A suite starts with its first case and takes as long as all of them.
+struct FileSuite {
+    /// With counts and times, but without cases.
+    suite: TestSuite,
+    /// The places of its examples.
+    places: Vec<usize>,
+}
+
+impl FileSuite {
+    fn all(source: &dyn ExampleSource, fallback: &str) -> io::Result<Vec<Self>> {
+        let (run, mut place) = (source.run(), 0);
+        let mut suites: Vec<Self> = Vec::new();
+        let mut numbers: HashMap<String, usize> = HashMap::new();
+        source.for_each_example(&mut |example| {
+            let file = file_and_line(example).0.unwrap_or(fallback);
+            let number = numbers.get(file).copied().unwrap_or_else(|| {
+                numbers.insert(file.to_owned(), suites.len());
+                suites.push(Self::new(file));
+                suites.len() - 1
+            });
+            suites[number].count(example, place, run);
+            place += 1;
+        })?;
+        Ok(suites)
     }
-    suites.into_iter().map(timed).collect()
-}
 
-/// A suite starts with its first case and takes as long as all of them.
-fn timed(mut suite: TestSuite) -> TestSuite {
-    suite.timestamp = suite.test_cases.iter().filter_map(|case| case.timestamp).min();
-    let times = suite.test_cases.iter().filter_map(|case| case.time);
-    suite.time = Some(times.fold(Duration::ZERO, Duration::saturating_add));
-    suite
+    fn new(file: &str) -> Self {
+        let mut suite = TestSuite::new(attribute(file));
+        suite.time = Some(Duration::ZERO);
+        Self { suite, places: Vec::new() }
+    }
+
+    fn count(&mut self, example: &Example, place: usize, run: &RunData) {
+        let result = kind_of_example(example, run);
+        let Some(attempt) = shown(example, result) else { return };
+        self.suite.add_test_case(TestCase::new("", result.status()));
+        self.suite.test_cases.clear();
+        let started = attempt.started_at.and_then(moment);
+        self.suite.timestamp = self.suite.timestamp.into_iter().chain(started).min();
+        let taken = attempt.duration_ms.map(time).unwrap_or_default();
+        self.suite.time = self.suite.time.map(|time| time.saturating_add(taken));
+        self.places.push(place);
+    }
 }
 
 /// The attempt to show for a verdict: for a bad one the one that tells most, else one that passed.
@@ -120,8 +189,8 @@ fn outside_case(error: &OutsideError) -> TestCase {
 }
 
 /// What is wrong with a run that no example and no error tells of.
-fn run_case(run: &RunData) -> Option<TestCase> {
-    let (verdict, counts) = (run.verdict(), run.summary());
+fn run_case(run: &RunData, counts: &Counts) -> Option<TestCase> {
+    let verdict = run.verdict();
     let has_failing_case =
         counts.failures + counts.errors > 0 && verdict.state() == RunState::Finished;
     if !verdict.is_over()
@@ -149,16 +218,15 @@ fn status(
     verdict: CaseResult,
     run: &RunData,
 ) -> TestCaseStatus {
+    let mut status = verdict.status();
     let status = match verdict {
-        CaseResult::Passed => TestCaseStatus::success(),
+        CaseResult::Passed => status,
         CaseResult::Skipped => {
-            let mut status = TestCaseStatus::skipped();
             let reason = attempt.message.clone().unwrap_or_else(|| status_words(attempt));
             status.set_message(attribute(&reason));
             return status;
         }
-        CaseResult::Bad(kind) => {
-            let mut status = TestCaseStatus::non_success(kind);
+        CaseResult::Bad(_) => {
             let own = example.verdict(run.over);
             if let Some(refusal) = own.refusal(run.policy) {
                 status.set_type(if own.is_unchecked() { "unchecked" } else { own.word() });
@@ -192,6 +260,17 @@ enum CaseResult {
     Passed,
     Skipped,
     Bad(NonSuccessKind),
+}
+
+impl CaseResult {
+    /// The status without reasons.
+    fn status(self) -> TestCaseStatus {
+        match self {
+            Self::Passed => TestCaseStatus::success(),
+            Self::Skipped => TestCaseStatus::skipped(),
+            Self::Bad(kind) => TestCaseStatus::non_success(kind),
+        }
+    }
 }
 
 fn kind_of_example(example: &Example, run: &RunData) -> CaseResult {

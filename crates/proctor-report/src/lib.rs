@@ -3,10 +3,11 @@
 //! * A [`Reporter`] shows a run while it happens: [`Interleaved`], [`Grouped`], [`Quiet`], [`Terse`];
 //!   [`auto_mode`] chooses one. [`summary`] is what most of them end with.
 //! * [`transcript`] shows a whole run after the fact; [`LiveLines`] shows events as they come.
-//! * [`junit`], [`run_json`], [`trajectories`] and [`github_annotations`] are for other programs; [`markdown`] and [`html`] are
+//! * [`junit`], [`run_json`], [`trajectories`] and [`github_annotations`] are for other programs; [`markdown`] and [`write_html`] are
 //!   for people elsewhere; [`comparison_text`] and [`comparison_markdown`] show what two runs differ in.
 //!
-//! All take what the recording holds and give strings; nothing here prints. Text that agents or tests
+//! All take what the recording holds and give strings, or hand them on piece by piece ([`write_transcript`], [`write_json`], [`write_junit`]), so that
+//! a run that stays on disk is reported in little memory; nothing here prints. Text that agents or tests
 //! produced is shown through `proctor_text::printable`, so that it cannot move the cursor or repaint the screen.
 
 #[cfg(test)]
@@ -26,9 +27,12 @@ mod markdown;
 mod mode;
 mod otlp;
 mod page;
+mod pieces;
 mod rates;
 mod reporter;
 mod rerun;
+#[cfg(test)]
+mod streamed;
 mod style;
 mod summary;
 mod terminal_lines;
@@ -36,17 +40,17 @@ mod terminal_lines;
 mod testing;
 mod transcript;
 
-pub use atif::{ATIF_VERSION, Trajectory, trajectories};
+pub use atif::{ATIF_VERSION, Trajectory, trajectories, trajectories_of};
 pub use comparison::{comparison_markdown, comparison_text};
 pub use github::{ANNOTATION_LIMIT, github_annotations, without_workflow_commands};
-pub use html::{EVENTS_MARK, html};
-pub use json::{RunJson, run_json};
-pub use junit::{JunitDialect, junit, junit_dialect};
+pub use html::{EVENTS_MARK, write_html};
+pub use json::{RunJson, run_json, write_json};
+pub use junit::{JunitDialect, junit, junit_dialect, write_junit};
 pub use live::LiveLines;
-pub use markdown::{MARKDOWN_LIMIT, markdown};
+pub use markdown::{MARKDOWN_LIMIT, markdown, markdown_of};
 pub use mode::{AGENT_HINTS, AGENT_VARIABLES, CI_VARIABLES, Mode, TerminalProperties, auto_mode};
 pub use otlp::{CONVENTIONS, otlp_traces};
 pub use reporter::{Grouped, Interleaved, Quiet, Reporter, Terse};
 pub use style::{Paint, Style, duration};
 pub use summary::{SummaryOptions, summary};
-pub use transcript::{Detail, transcript};
+pub use transcript::{Detail, transcript, write_transcript};

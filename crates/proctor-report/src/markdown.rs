@@ -3,17 +3,18 @@
 //! Worst first, and never longer than a comment may be. Text from tests and agents is untrusted: it can neither become markup, nor
 //! mention people, nor end the block it stands in.
 
+use std::collections::BinaryHeap;
 use std::fmt::Write as _;
+use std::io;
 
-use proctor_record::{Example, RunData};
+use proctor_record::{Example, ExampleSource, ModelUse, RunData};
 use proctor_text::{pluralize, printable, shorten, truncate};
-use proctor_verdict::{Outcome, Rate, RunState};
+use proctor_verdict::{Counts, Outcome, Rate, RunState};
 
-use crate::counts::counts;
+use crate::counts::counts_line;
 use crate::failure::{
-    Failure, failures, has_failure_to_show, message_of, outside_message, unchecked_examples,
+    Failure, failure_of, has_failure_to_show, message_of, outside_message, place_of,
 };
-use crate::rates::rate_of;
 use crate::rerun::RerunCommands;
 use crate::style::{Style, duration};
 
@@ -24,33 +25,145 @@ pub const MARKDOWN_LIMIT: usize = 60_000;
 const MESSAGE_LINES: usize = 30;
 const MESSAGE_CHARACTERS: usize = 2_000;
 
+/// More failures than the shortest that fit into a report.
+const MOST_FAILURES: usize = 2_000;
+
+/// How many rows the other lists have.
+const LIST_ROWS: usize = 50;
+
 /// The run as Markdown.
 pub fn markdown(run: &RunData) -> String {
+    // A run in memory can be read.
+    markdown_of(run, &run.summary()).unwrap_or_default()
+}
+
+/// The same of a run with these counts. Every example is visited once, those that are told of twice.
+pub fn markdown_of(source: &dyn ExampleSource, counts: &Counts) -> io::Result<String> {
+    let run = source.run();
+    let mut found = Findings::default();
+    let mut place = 0;
+    source.for_each_example(&mut |example| {
+        found.add(example, place, run);
+        place += 1;
+    })?;
+    run.model_calls.iter().for_each(|call| found.add_cost(call));
     let verdict = run.verdict();
     let sign = if verdict.is_passed() { "✅" } else { "❌" };
-    let mut text = format!("## {sign} {}\n\n", counts(run, Style { color: false }));
+    let mut text = format!("## {sign} {}\n\n", counts_line(counts, Style { color: false }));
     let mut facts = Vec::new();
     facts.extend(run.duration_ms.map(|taken| format!("took {}", duration(taken))));
     facts.extend(run.seed.map(|seed| format!("seed {seed}")));
-    facts.extend(cost(run).map(|cost| format!("models cost ${cost:.4}")));
+    facts.extend(found.cost.map(|cost| format!("models cost ${cost:.4}")));
     facts.extend(run.run_id.as_ref().map(|id| format!("run {}", code(id.as_str()))));
     if verdict.state() != RunState::Finished {
         facts.push(format!("**{}**", verdict.phrase()));
     }
     let _ = writeln!(text, "{}\n", facts.join(" · "));
     text += &outside(run);
-    text += &failed(run, MARKDOWN_LIMIT.saturating_sub(text.len() + 8_000));
-    text += &repeats(run);
-    text += &flaky(run);
-    text += &unchecked(run);
-    clip(text)
+    text += &failed(source, &found, MARKDOWN_LIMIT.saturating_sub(text.len() + 8_000))?;
+    text += &found.rates.table();
+    text += &found.flaky.folded("passed only after failing");
+    text += &found.unchecked.folded("passed without checking anything");
+    Ok(clip(text))
 }
 
-fn cost(run: &RunData) -> Option<f64> {
-    let inside = run.examples.iter().flat_map(|example| &example.attempts);
-    let calls = inside.flat_map(|attempt| &attempt.model_calls).chain(&run.model_calls);
-    let costs: Vec<f64> = calls.filter_map(|call| call.cost_usd).collect();
-    (!costs.is_empty()).then(|| costs.iter().sum())
+/// Where a failure stands in the report: worst first, then by file and line. The last is the place of its example.
+type FailureOrder = (Outcome, (String, u32, String), usize);
+
+/// What a report tells of the examples.
+#[derive(Default)]
+struct Findings {
+    cost: Option<f64>,
+    /// The first in the report, at most [`MOST_FAILURES`].
+    failures: BinaryHeap<FailureOrder>,
+    failure_count: usize,
+    rerun_commands: RerunCommands,
+    rates: Rows,
+    flaky: Rows,
+    unchecked: Rows,
+}
+
+impl Findings {
+    fn add(&mut self, example: &Example, place: usize, run: &RunData) {
+        let calls = example.attempts.iter().flat_map(|attempt| &attempt.model_calls);
+        calls.for_each(|call| self.add_cost(call));
+        self.rerun_commands.add(example);
+        let verdict = example.verdict(run.over);
+        if failure_of(example, run).is_some() {
+            self.failure_count += 1;
+            self.failures.push((verdict.outcome(), place_of(example), place));
+            if self.failures.len() > MOST_FAILURES {
+                self.failures.pop();
+            }
+        }
+        let is_repeated = example.attempts.iter().any(|attempt| attempt.repeat > 1);
+        if is_repeated && !verdict.rate().is_perfect() {
+            self.rates.add(|| rate_row(example, verdict.rate()));
+        }
+        if verdict.outcome() == Outcome::Flaky {
+            self.flaky.add(|| item(example, ""));
+        }
+        if verdict.is_unchecked() {
+            let part = verdict.unchecked_part().map(|part| format!(": {part}"));
+            self.unchecked.add(|| item(example, &part.unwrap_or_default()));
+        }
+    }
+
+    fn add_cost(&mut self, call: &ModelUse) {
+        if let Some(cost) = call.cost_usd {
+            self.cost = Some(self.cost.map_or(cost, |sum| sum + cost));
+        }
+    }
+}
+
+/// The first rows of a list, and how many there are.
+#[derive(Default)]
+struct Rows {
+    text: String,
+    count: usize,
+}
+
+impl Rows {
+    fn add(&mut self, row: impl FnOnce() -> String) {
+        if self.count < LIST_ROWS {
+            self.text += &row();
+        }
+        self.count += 1;
+    }
+
+    /// As a table of rates.
+    fn table(&self) -> String {
+        if self.count == 0 {
+            return String::new();
+        }
+        format!("| example | passed | of | 95 % interval |\n|---|---|---|---|\n{}\n", self.text)
+    }
+
+    /// As a list that is folded up.
+    fn folded(&self, title: &str) -> String {
+        if self.count == 0 {
+            return String::new();
+        }
+        let examples = pluralize(self.count, "example");
+        let text = &self.text;
+        format!("<details><summary>{examples} {title}</summary>\n\n{text}\n</details>\n\n")
+    }
+}
+
+fn rate_row(example: &Example, rate: Rate) -> String {
+    let range = proctor_stats::wilson(rate.passed, rate.valid, proctor_stats::Z95);
+    format!(
+        "| {} | {} | {} | {:.0}–{:.0} % |\n",
+        cell(&shorten(&example.title(), 120)),
+        rate.passed,
+        rate.valid,
+        range.low * 100.0,
+        range.high * 100.0
+    )
+}
+
+fn item(example: &Example, note: &str) -> String {
+    format!("- {}{note}\n", cell(&shorten(&example.title(), 120)))
 }
 
 fn outside(run: &RunData) -> String {
@@ -64,24 +177,30 @@ fn outside(run: &RunData) -> String {
     text
 }
 
-fn failed(run: &RunData, limit: usize) -> String {
-    let mut all = failures(run);
-    all.sort_by_key(|failure| failure.verdict.outcome());
-    let rerun_commands = RerunCommands::new(run);
-    let mut text = String::new();
-    for (place, failure) in all.iter().enumerate() {
-        let entry = entry(failure, &rerun_commands, place < 3);
-        if text.len() + entry.len() > limit {
-            let left = pluralize(all.len() - place, "more failure");
-            let _ = writeln!(text, "… and {left}.\n");
+fn failed(source: &dyn ExampleSource, found: &Findings, limit: usize) -> io::Result<String> {
+    let (run, mut text, mut shown) = (source.run(), String::new(), 0);
+    for (_, _, place) in found.failures.clone().into_sorted_vec() {
+        let mut told = String::new();
+        source.with_example(place, &mut |example| {
+            let failure = failure_of(example, run);
+            told = failure.map_or_else(String::new, |failure| {
+                entry(&failure, &found.rerun_commands, shown < 3)
+            });
+        })?;
+        if text.len() + told.len() > limit {
             break;
         }
-        text += &entry;
+        text += &told;
+        shown += 1;
     }
-    text
+    if shown < found.failure_count {
+        let left = pluralize(found.failure_count - shown, "more failure");
+        let _ = writeln!(text, "… and {left}.\n");
+    }
+    Ok(text)
 }
 
-fn entry(failure: &Failure<'_>, rerun_commands: &RerunCommands<'_>, open: bool) -> String {
+fn entry(failure: &Failure<'_>, rerun_commands: &RerunCommands, open: bool) -> String {
     let example = failure.example;
     let title = summary_text(&shorten(&example.title(), 200));
     let place = example.location.as_deref().map(code).unwrap_or_default();
@@ -101,66 +220,6 @@ fn entry(failure: &Failure<'_>, rerun_commands: &RerunCommands<'_>, open: bool) 
         let _ = writeln!(text, "Again: {}\n", code(&command));
     }
     text + "</details>\n\n"
-}
-
-fn repeats(run: &RunData) -> String {
-    let repeated: Vec<(&Example, Rate)> = run
-        .examples
-        .iter()
-        .filter(|example| example.attempts.iter().any(|attempt| attempt.repeat > 1))
-        .map(|example| (example, rate_of(example, run)))
-        .filter(|(_, rate)| !rate.is_perfect())
-        .collect();
-    if repeated.is_empty() {
-        return String::new();
-    }
-    let mut text = "| example | passed | of | 95 % interval |\n|---|---|---|---|\n".to_owned();
-    for (example, rate) in repeated.iter().take(50) {
-        let range = proctor_stats::wilson(rate.passed, rate.valid, proctor_stats::Z95);
-        let _ = writeln!(
-            text,
-            "| {} | {} | {} | {:.0}–{:.0} % |",
-            cell(&shorten(&example.title(), 120)),
-            rate.passed,
-            rate.valid,
-            range.low * 100.0,
-            range.high * 100.0
-        );
-    }
-    text.push('\n');
-    text
-}
-
-fn flaky(run: &RunData) -> String {
-    let is_flaky = |example: &&Example| example.verdict(run.over).outcome() == Outcome::Flaky;
-    let flaky: Vec<&Example> = run.examples.iter().filter(is_flaky).collect();
-    if flaky.is_empty() {
-        return String::new();
-    }
-    let mut text = format!(
-        "<details><summary>{} passed only after failing</summary>\n\n",
-        pluralize(flaky.len(), "example")
-    );
-    for example in flaky.iter().take(50) {
-        let _ = writeln!(text, "- {}", cell(&shorten(&example.title(), 120)));
-    }
-    text + "\n</details>\n\n"
-}
-
-fn unchecked(run: &RunData) -> String {
-    let found = unchecked_examples(run);
-    if found.is_empty() {
-        return String::new();
-    }
-    let mut text = format!(
-        "<details><summary>{} passed without checking anything</summary>\n\n",
-        pluralize(found.len(), "example")
-    );
-    for (example, verdict) in found.iter().take(50) {
-        let part = verdict.unchecked_part().map(|part| format!(": {part}")).unwrap_or_default();
-        let _ = writeln!(text, "- {}{part}", cell(&shorten(&example.title(), 120)));
-    }
-    text + "\n</details>\n\n"
 }
 
 /// Never longer than a comment may be, cut at a line.

@@ -1,29 +1,41 @@
 //! The command that runs one example again.
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use proctor_record::{Example, RunData};
 use proctor_text::{shell_quote, shorten};
 
 /// Knows which locations name exactly one example of the run.
-pub(crate) struct RerunCommands<'a> {
-    at: HashMap<&'a str, usize>,
+///
+/// It keeps hashes of them, because the texts of a long run would take much memory. Should two locations have one hash, their examples are
+/// named by id.
+#[derive(Default)]
+pub(crate) struct RerunCommands {
+    at: HashMap<u64, u32>,
 }
 
-impl<'a> RerunCommands<'a> {
-    pub(crate) fn new(run: &'a RunData) -> Self {
-        let mut at = HashMap::new();
-        for location in run.examples.iter().filter_map(|example| example.location.as_deref()) {
-            *at.entry(location).or_default() += 1;
+impl RerunCommands {
+    pub(crate) fn new(run: &RunData) -> Self {
+        let mut commands = Self::default();
+        run.examples.iter().for_each(|example| commands.add(example));
+        commands
+    }
+
+    /// Takes an example of the run.
+    pub(crate) fn add(&mut self, example: &Example) {
+        if let Some(location) = &example.location {
+            let count = self.at.entry(hash(location)).or_default();
+            *count = count.saturating_add(1);
         }
-        Self { at }
     }
 
     /// By location, which people recognise; by id where several examples stand in one place (loops,
     /// shared groups) or none is known.
     pub(crate) fn command(&self, example: &Example) -> Option<String> {
         let location = example.location.as_deref();
-        let alone = location.filter(|place| self.at.get(place).is_none_or(|count| *count == 1));
+        let alone =
+            location.filter(|place| self.at.get(&hash(place)).is_none_or(|count| *count == 1));
         let id =
             || example.id.as_ref().map(|id| format!("--stable-id {}", shell_word(id.as_str())));
         let what = match (alone, location) {
@@ -33,6 +45,12 @@ impl<'a> RerunCommands<'a> {
         };
         Some(format!("proctor run {what}"))
     }
+}
+
+fn hash(location: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    location.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// A place or an id as one word of a shell.

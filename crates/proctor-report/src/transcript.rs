@@ -1,12 +1,16 @@
 //! A whole run, as a person would read it.
 
-use proctor_events::Status;
-use proctor_record::{Attempt, Example, OutsideError, RunData};
-use proctor_text::printable;
+use std::io;
 
-use crate::counts::counts;
+use proctor_events::Status;
+use proctor_record::{Attempt, Example, ExampleSource, OutsideError, RunData};
+use proctor_text::printable;
+use proctor_verdict::Counts;
+
+use crate::counts::counts_line;
 use crate::failure::{has_failure_to_show, status_words};
 use crate::page::{TextPage, left_behind};
+use crate::pieces::PIECE;
 use crate::style::{Paint, Style, duration};
 
 /// How much to show.
@@ -20,23 +24,45 @@ pub enum Detail {
 
 /// The run as text.
 pub fn transcript(run: &RunData, detail: Detail, style: Style) -> String {
+    let mut text = String::new();
+    // A run in memory can be read, and a string takes everything.
+    let _ = write_transcript(run, &run.summary(), detail, style, &mut |piece| {
+        text.push_str(piece);
+        Ok(())
+    });
+    text
+}
+
+/// Writes a run with these counts as text, in pieces of about one example.
+pub fn write_transcript(
+    source: &dyn ExampleSource,
+    counts: &Counts,
+    detail: Detail,
+    style: Style,
+    write: &mut dyn FnMut(&str) -> io::Result<()>,
+) -> io::Result<()> {
+    let run = source.run();
     let mut page = TextPage::new(style, detail);
-    page.heading(run);
+    page.heading(run, counts);
     for error in &run.errors {
         page.outside_error(error);
     }
-    for example in &run.examples {
-        page.example(example);
+    for place in 0..source.example_count() {
+        source.with_example(place, &mut |example| page.example(example))?;
+        if page.text.len() >= PIECE {
+            write(&page.text)?;
+            page.text.clear();
+        }
     }
     for (event_type, count) in &run.unknown_events {
         let note = format!("{count} × {} from a newer proctor, not shown", printable(event_type));
         page.line(0, &style.paint(Paint::Dim, note));
     }
-    page.text
+    write(&page.text)
 }
 
 impl TextPage {
-    fn heading(&mut self, run: &RunData) {
+    fn heading(&mut self, run: &RunData, counts: &Counts) {
         let mut parts = Vec::new();
         parts.push(run.run_id.as_ref().map_or_else(|| "run".into(), |id| format!("run {id}")));
         parts.extend(run.started_at.map(|time| time.to_string()));
@@ -47,7 +73,7 @@ impl TextPage {
         parts.extend(run.duration_ms.map(|taken| format!("took {}", duration(taken))));
         let title = self.style.paint(Paint::Bold, parts.join(" · "));
         self.line(0, &title);
-        let counts = counts(run, self.style);
+        let counts = counts_line(counts, self.style);
         self.line(0, &counts);
         self.line(0, "");
     }

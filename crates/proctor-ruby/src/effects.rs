@@ -209,6 +209,26 @@ pub(crate) fn side_effect(receiver: Option<&Node<'_>>, method: &[u8]) -> Option<
     }
 }
 
+/// Words at the end of a class's name that say that it stands for something outside of the program.
+const DOORS: &[&str] =
+    &["API", "Api", "Client", "Gateway", "Mailer", "Notifier", "Provider", "Publisher", "Webhook"];
+
+/// Libraries that are doors to other machines, whatever is called on them.
+const DOOR_LIBRARIES: &[&str] =
+    &["Excon", "Faraday", "HTTP", "HTTParty", "Net::HTTP", "RestClient", "Typhoeus"];
+
+/// Whether a call of a class leaves the program: it is answered by a stand-in, and never made for real.
+pub(crate) fn is_door(class: &str, method: &[u8]) -> bool {
+    let class = class.trim_start_matches("::");
+    if DOOR_LIBRARIES.contains(&class) {
+        return true;
+    }
+    let last = class.rsplit("::").next().unwrap_or(class);
+    method != b"new"
+        && method.first().is_some_and(u8::is_ascii_lowercase)
+        && DOORS.iter().any(|word| last.ends_with(word))
+}
+
 /// Words that name a state in a life: such values follow each other.
 const LIFECYCLE: &[&str] = &[
     "draft",

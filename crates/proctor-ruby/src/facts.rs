@@ -205,6 +205,9 @@ pub struct Usage {
     /// Whether its truth is tested.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub truth: bool,
+    /// Whether it is the answer to a call with a block; what the block is given is its element.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub block: bool,
     /// Where it goes: `method:position` of the same class, or `Const.method:position`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<String>,
@@ -222,6 +225,7 @@ impl Usage {
             patterns: Vec::new(),
             classes: Vec::new(),
             truth: false,
+            block: false,
             flows: Vec::new(),
         }
     }
@@ -252,6 +256,9 @@ pub struct MethodFacts {
     pub digest: String,
     /// Methods of the same object that it calls.
     pub self_calls: Vec<String>,
+    /// The same with their places, each name once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub own_calls: Vec<OwnCall>,
     /// Constants it mentions.
     pub constants: Vec<String>,
     /// Instance variables it sets from parameters: variable, parameter.
@@ -264,8 +271,17 @@ pub struct MethodFacts {
     pub outcome: Behavior,
     /// Whether it only answers: no parameters, nothing that is seen to change the object or the world.
     pub is_query: bool,
+    /// Whether it is seen to change the object or the world by itself.
+    #[serde(default)]
+    pub acts: bool,
     /// Lines on which it raises by itself.
     pub raise_lines: Vec<u32>,
+    /// Errors that it rescues, as written.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rescues: Vec<String>,
+    /// Calls that reach the world outside through a class (`PaymentGateway.charge`), with how their answers are used.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub doors: Vec<(String, Usage)>,
     /// The probe at its entry.
     pub entry_probe: Option<u32>,
     /// Its probes, first and one past the last.
@@ -273,16 +289,14 @@ pub struct MethodFacts {
 }
 
 impl MethodFacts {
-    /// Whether callers can use it. A constructor is seen through `new`.
+    /// Whether callers can use it. A constructor is seen through `new`, a method for unknown messages through any message.
     #[must_use]
     pub fn is_testable(&self) -> bool {
-        self.name == "initialize"
+        matches!(self.name.as_str(), "initialize" | "method_missing" | "respond_to_missing?")
             || (self.visibility == Visibility::Public
                 && !matches!(
                     self.name.as_str(),
-                    "method_missing"
-                        | "respond_to_missing?"
-                        | "inherited"
+                    "inherited"
                         | "included"
                         | "extended"
                         | "prepended"
@@ -420,10 +434,50 @@ pub struct Arm {
     pub terminal: bool,
     /// What the method does here, if nothing else decides.
     pub behavior: Option<Behavior>,
+    /// How it ends.
+    #[serde(default)]
+    pub ending: Ending,
     /// Side effects that happen only here (indices into the method's).
     pub side_effects: Vec<usize>,
     /// The probe that tells this arm, and the answer it gives there (`None`: being reached).
     pub probe: Option<(u32, Option<bool>)>,
+}
+
+/// How a value of a characteristic ends.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// What follows decides.
+    #[default]
+    GoesOn,
+    /// Its last expression is the method's result.
+    Result,
+    /// It leaves the iteration, or begins again.
+    Next,
+    /// It leaves the method.
+    Exit,
+    /// It raises an error.
+    Raise,
+}
+
+/// The decision under which something happens.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// Index of the characteristic, within the method.
+    pub decision: usize,
+    /// Its values that lead there.
+    pub values: Vec<String>,
+}
+
+/// A call on the object itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnCall {
+    /// The method called.
+    pub name: String,
+    /// Where it stands; `None` outside of all decisions.
+    pub place: Option<Place>,
+    /// Whether its answer is the result of the method.
+    pub is_result: bool,
 }
 
 /// The kinds of behaviours.
@@ -456,4 +510,7 @@ pub struct SideEffect {
     pub description: String,
     /// The line.
     pub line: u32,
+    /// The decision under which it happens; `None` if it always does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Place>,
 }

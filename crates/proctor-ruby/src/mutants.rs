@@ -1,12 +1,14 @@
 //! Small faults, each a byte range and its replacement inside one method.
 //!
-//! The operator set is fixed: conditions negated or forced, comparison and arithmetic operators exchanged,
-//! literals changed, statements and arguments dropped, `return` values lost. A mutant whose file no longer parses is not made.
+//! The operator set is fixed: conditions negated, comparison and arithmetic operators exchanged, literals and symbols changed,
+//! statements, calls and raised errors dropped, returned values lost. A mutant whose file no longer parses is not made.
 
 use ruby_prism::{DefNode, Node, Visit};
 use serde::{Deserialize, Serialize};
 
-use crate::source::{Source, listed, statements, text};
+use crate::deep_stack::with_deep_stack;
+use crate::source::{Source, statements, text};
+use crate::statements::StatementRanges;
 
 /// One fault.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +30,10 @@ pub struct Mutant {
 /// All faults of a file's methods, in source order.
 #[must_use]
 pub fn mutants(source: &[u8]) -> Vec<Mutant> {
+    with_deep_stack(source, || mutants_here(source))
+}
+
+fn mutants_here(source: &[u8]) -> Vec<Mutant> {
     let parsed = ruby_prism::parse(source);
     if !parsed.is_success() {
         return Vec::new();
@@ -38,18 +44,11 @@ pub fn mutants(source: &[u8]) -> Vec<Mutant> {
     let mut found = maker.found;
     found.sort_by(|a, b| (a.start, a.end, &a.replacement).cmp(&(b.start, b.end, &b.replacement)));
     found.dedup();
-    found.retain(|mutant| still_parses(source, mutant));
+    let statements = StatementRanges::of(&parsed.node());
+    found.retain(|one| {
+        statements.still_parses(source, one.method, (one.start, one.end), &one.replacement)
+    });
     found
-}
-
-/// Whether the method still parses with the fault in it.
-fn still_parses(source: &[u8], mutant: &Mutant) -> bool {
-    let (from, to) = (mutant.method.0 as usize, mutant.method.1 as usize);
-    let (start, end) = (mutant.start as usize, mutant.end as usize);
-    let mut changed = source[from..start].to_vec();
-    changed.extend_from_slice(mutant.replacement.as_bytes());
-    changed.extend_from_slice(&source[end..to]);
-    changed != source[from..to] && ruby_prism::parse(&changed).is_success()
 }
 
 struct MutantMaker<'a> {
@@ -91,12 +90,76 @@ impl MutantMaker<'_> {
             let is_call = statement.as_call_node().is_some_and(|call| {
                 !matches!(call.name().as_slice(), b"raise" | b"private" | b"require")
             });
-            let is_write = statement.as_instance_variable_write_node().is_some();
-            if (is_call || is_write) && !text(statement).contains("<<") {
+            if (is_call || is_assignment(statement)) && !has_heredoc(&text(statement)) {
                 self.replace(statement, "nil", "drop statement");
             }
         }
     }
+
+    /// The value of a method becomes nil, where callers can see it.
+    fn lose_value(&mut self, node: &DefNode<'_>) {
+        let name = node.name().as_slice();
+        if name == b"initialize" || (name.ends_with(b"=") && name[0].is_ascii_lowercase()) {
+            return;
+        }
+        let list = statements(node.body());
+        let Some(last) = list.last() else { return };
+        let raises = last.as_call_node().is_some_and(|call| call.name().as_slice() == b"raise");
+        let code = text(last);
+        if !raises && !decides(last) && code != "nil" && !has_heredoc(&code) {
+            self.replace(last, &format!("({code}; nil)"), "lose value");
+        }
+    }
+
+    /// `a.b` becomes `a`; an error that is raised is not.
+    fn drop_call(&mut self, node: &ruby_prism::CallNode<'_>) {
+        if node.receiver().is_none() && node.name().as_slice() == b"raise" {
+            if !has_heredoc(&text(&node.as_node())) {
+                self.replace(&node.as_node(), "nil", "drop raise");
+            }
+            return;
+        }
+        let plain = node.arguments().is_none() && node.block().is_none();
+        if let (Some(dot), Some(message), true) =
+            (node.call_operator_loc(), node.message_loc(), plain)
+        {
+            self.add(dot.start(), message.end(), "", "drop call");
+        }
+    }
+}
+
+/// Whether a text may belong to one that stands further below.
+fn has_heredoc(code: &str) -> bool {
+    code.contains("<<~") || code.contains("<<-") || (code.contains("<<") && code.contains('\n'))
+}
+
+fn is_assignment(node: &Node<'_>) -> bool {
+    matches!(
+        node,
+        Node::InstanceVariableWriteNode { .. }
+            | Node::InstanceVariableOperatorWriteNode { .. }
+            | Node::InstanceVariableOrWriteNode { .. }
+            | Node::LocalVariableWriteNode { .. }
+            | Node::LocalVariableOperatorWriteNode { .. }
+            | Node::ClassVariableWriteNode { .. }
+            | Node::YieldNode { .. }
+    )
+}
+
+/// Whether the value of an expression is decided inside of it, where other faults are made.
+fn decides(node: &Node<'_>) -> bool {
+    matches!(
+        node,
+        Node::IfNode { .. }
+            | Node::UnlessNode { .. }
+            | Node::CaseNode { .. }
+            | Node::CaseMatchNode { .. }
+            | Node::WhileNode { .. }
+            | Node::UntilNode { .. }
+            | Node::BeginNode { .. }
+            | Node::ReturnNode { .. }
+            | Node::NilNode { .. }
+    )
 }
 
 /// Operators and what stands in for them.
@@ -144,8 +207,9 @@ impl<'pr> Visit<'pr> for MutantMaker<'_> {
     fn visit_def_node(&mut self, node: &DefNode<'pr>) {
         let location = node.location();
         let was = self.method.replace((location.start(), location.end()));
-        if let Some(body) = node.body() {
-            self.drop_statements(&statements(Some(body)));
+        self.lose_value(node);
+        if let Some(parameters) = node.parameters() {
+            self.visit(&parameters.as_node());
         }
         if let Some(body) = node.body() {
             self.visit(&body);
@@ -155,8 +219,22 @@ impl<'pr> Visit<'pr> for MutantMaker<'_> {
 
     fn visit_if_node(&mut self, node: &ruby_prism::IfNode<'pr>) {
         self.condition(&node.predicate());
-        self.drop_statements(&listed(node.statements()));
         ruby_prism::visit_if_node(self, node);
+    }
+
+    fn visit_while_node(&mut self, node: &ruby_prism::WhileNode<'pr>) {
+        self.condition(&node.predicate());
+        ruby_prism::visit_while_node(self, node);
+    }
+
+    fn visit_until_node(&mut self, node: &ruby_prism::UntilNode<'pr>) {
+        self.condition(&node.predicate());
+        ruby_prism::visit_until_node(self, node);
+    }
+
+    fn visit_statements_node(&mut self, node: &ruby_prism::StatementsNode<'pr>) {
+        self.drop_statements(&node.body().iter().collect::<Vec<_>>());
+        ruby_prism::visit_statements_node(self, node);
     }
 
     fn visit_unless_node(&mut self, node: &ruby_prism::UnlessNode<'pr>) {
@@ -195,7 +273,14 @@ impl<'pr> Visit<'pr> for MutantMaker<'_> {
                 self.replace(&node.as_node(), &format!("({code})"), "drop negation");
             }
         }
+        self.drop_call(node);
         ruby_prism::visit_call_node(self, node);
+    }
+
+    fn visit_float_node(&mut self, node: &ruby_prism::FloatNode<'pr>) {
+        if let Ok(number) = text(&node.as_node()).parse::<f64>() {
+            self.replace(&node.as_node(), &format!("{:?}", number + 1.0), "change number");
+        }
     }
 
     fn visit_integer_node(&mut self, node: &ruby_prism::IntegerNode<'pr>) {
@@ -232,5 +317,9 @@ impl<'pr> Visit<'pr> for MutantMaker<'_> {
         ruby_prism::visit_return_node(self, node);
     }
 
-    fn visit_symbol_node(&mut self, _node: &ruby_prism::SymbolNode<'pr>) {}
+    fn visit_symbol_node(&mut self, node: &ruby_prism::SymbolNode<'pr>) {
+        if node.opening_loc().is_some_and(|opening| opening.as_slice() == b":") {
+            self.replace(&node.as_node(), ":mutant", "change symbol");
+        }
+    }
 }

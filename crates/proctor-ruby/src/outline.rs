@@ -1,14 +1,17 @@
 //! The outline of a file: classes, modules, methods with visibility, constants, and what cannot be analysed.
 //!
 //! Here the statements of class bodies are walked. `scopes` has what opens a class, `words` the calls in class bodies
-//! that mean something (`private`, `attr_reader`, `include` …), `methods` the methods themselves.
+//! that mean something (`private`, `attr_reader`, `include` …), `methods` the methods themselves, `made` those made by
+//! `define_method`, `records` what the class bodies of stored objects set up.
 
 mod calls;
 mod connect;
 mod digest;
 mod docs;
+mod made;
 mod methods;
 mod params;
+pub(crate) mod records;
 mod scopes;
 mod words;
 
@@ -16,6 +19,8 @@ use ruby_prism::Node;
 
 use self::connect::connect;
 use self::docs::Docs;
+use self::made::NameLoop;
+use crate::deep_stack::with_deep_stack;
 use crate::facts::{Characteristic, FileFacts, Limit, Nesting, SyntaxError, Visibility};
 use crate::probes::ProbeMap;
 use crate::source::{Source, constant, listed, owned, statements};
@@ -23,6 +28,10 @@ use crate::usage::MethodUsage;
 
 /// Reads a file. Errors are all places where it is not Ruby.
 pub fn analyze(bytes: &[u8]) -> Result<FileFacts, Vec<SyntaxError>> {
+    with_deep_stack(bytes, || analyze_here(bytes))
+}
+
+fn analyze_here(bytes: &[u8]) -> Result<FileFacts, Vec<SyntaxError>> {
     let parsed = ruby_prism::parse(bytes);
     let source = Source::of(&parsed);
     let errors: Vec<SyntaxError> = parsed
@@ -58,6 +67,8 @@ pub fn analyze(bytes: &[u8]) -> Result<FileFacts, Vec<SyntaxError>> {
         conditional: 0,
         words: Vec::new(),
         found: Vec::new(),
+        listed: Vec::new(),
+        loops: Vec::new(),
     };
     if let Some(program) = root.as_program_node() {
         for statement in &program.statements().body() {
@@ -96,6 +107,10 @@ struct Reader<'a> {
     words: Vec<u8>,
     /// Room for the decisions of a method.
     found: Vec<Characteristic>,
+    /// Names and texts that constants of the file list.
+    listed: Vec<(String, Vec<String>)>,
+    /// The loops around a statement whose values are known.
+    loops: Vec<NameLoop>,
 }
 
 impl Reader<'_> {

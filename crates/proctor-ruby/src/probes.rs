@@ -14,7 +14,9 @@ use ruby_prism::{
 };
 
 use self::by_place::ByPlace;
+use crate::deep_stack::with_deep_stack;
 use crate::mentions::Mentions;
+use crate::outline::records::seen_through;
 use crate::source::{constant, first_of, listed, statements};
 
 /// The name of the module that instrumented code calls.
@@ -90,6 +92,10 @@ impl ProbeMap {
 /// The source with probes; numbers start at `base`. Gives the source back where it cannot be done.
 #[must_use]
 pub fn instrument(source: &[u8], base: u32) -> Vec<u8> {
+    with_deep_stack(source, || instrument_here(source, base))
+}
+
+fn instrument_here(source: &[u8], base: u32) -> Vec<u8> {
     let parsed = ruby_prism::parse(source);
     if !parsed.is_success() {
         return source.to_vec();
@@ -409,9 +415,7 @@ impl<'pr> Visit<'pr> for ProbePlacer<'pr> {
         if !self.in_def {
             return ruby_prism::visit_case_match_node(self, node);
         }
-        if let Some(subject) = node.predicate() {
-            self.visit(&subject);
-        }
+        self.note_matched(node);
         for condition in &node.conditions() {
             let Some(arm) = condition.as_in_node() else { continue };
             self.mentioned(Some(&arm.pattern()));
@@ -484,11 +488,18 @@ impl<'pr> Visit<'pr> for ProbePlacer<'pr> {
             && matches!(
                 node.name().as_slice(),
                 b"define_method" | b"define_singleton_method" | b"lambda" | b"proc"
-            );
+            )
+            || node.receiver().is_none() && seen_through(node.name().as_slice()).is_some();
         let was = self.in_def;
+        let from = self.map.count;
         self.in_def |= later;
         ruby_prism::visit_call_node(self, node);
         self.in_def = was;
+        let defines = matches!(node.name().as_slice(), b"define_method" | b"scope")
+            || seen_through(node.name().as_slice()).is_some();
+        if defines && from < self.map.count {
+            self.map.entries.insert(node.location().start(), (from, from, self.map.count));
+        }
     }
 
     /// What is only asked for its existence is not evaluated.

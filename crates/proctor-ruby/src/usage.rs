@@ -12,6 +12,8 @@ use self::values::Values;
 use crate::facts::Usage;
 use crate::source::{FewNames, constant, has_name, literal_code, name, owned, text};
 
+pub(crate) use self::patterns::accepted;
+use self::patterns::matched_classes;
 pub(crate) use self::values::absorb;
 
 /// What was learned about the values of one method.
@@ -21,6 +23,8 @@ pub(crate) struct MethodUsage {
     pub(crate) values: Vec<(String, Usage)>,
     /// Instance variables that were set from parameters: variable, parameter.
     pub(crate) stores: Vec<(String, String)>,
+    /// Calls of classes that stand for the world outside, with how their answers are used.
+    pub(crate) doors: Vec<(String, Usage)>,
 }
 
 /// Follows the values through a body. `readers` are attributes: calling one is reading its variable.
@@ -42,7 +46,9 @@ pub(crate) fn collect_usage<'a>(
     if let Some(body) = body {
         walker.visit(&body);
     }
-    MethodUsage { values: walker.values.into_usages(), stores: walker.stores }
+    let (doors, values) =
+        walker.values.into_usages().into_iter().partition(|(name, _)| is_door_name(name));
+    MethodUsage { values, stores: walker.stores, doors }
 }
 
 struct UsageWalker<'a> {
@@ -50,6 +56,11 @@ struct UsageWalker<'a> {
     values: Values<'a>,
     locals: FewNames<'a, usize>,
     stores: Vec<(String, String)>,
+}
+
+/// `Class.method`: what a door is called among the values; no parameter or variable has such a name.
+fn is_door_name(name: &str) -> bool {
+    name.starts_with(|first: char| first.is_ascii_uppercase()) && name.contains('.')
 }
 
 /// Methods whose block gets the elements.
@@ -149,6 +160,9 @@ impl<'a> UsageWalker<'a> {
             let attribute = call.arguments().is_none() && has_name(self.readers, method);
             return attribute.then(|| self.values.attribute(method));
         };
+        if let Some(door) = door(call, &receiver) {
+            return Some(self.values.root(door));
+        }
         let owner = self.resolve(&receiver)?;
         match method {
             b"[]" | b"fetch" | b"dig" | b"delete" | b"key?" | b"has_key?" | b"include?" => {
@@ -262,9 +276,15 @@ impl<'a> UsageWalker<'a> {
 
     fn bind_block(&mut self, call: &CallNode<'a>) {
         let Some(block) = call.block().and_then(|block| block.as_block_node()) else { return };
+        let method = call.name().as_slice();
+        let elements = gives_elements(method);
+        // What an unknown method gives its block is an element of what it answers.
+        let answer = if elements { None } else { self.resolve_call(call, method) };
+        if let Some(answer) = answer {
+            self.values.own(answer).block = true;
+        }
         let (Some(receiver), Some(params)) = (call.receiver(), block.parameters()) else { return };
-        let owner = self.resolve(&receiver);
-        let elements = gives_elements(call.name().as_slice());
+        let owner = if elements { self.resolve(&receiver) } else { answer };
         let mut names: Vec<&'a [u8]> = Vec::new();
         if let Some(params) = params.as_block_parameters_node() {
             let Some(params) = params.parameters() else { return };
@@ -278,7 +298,7 @@ impl<'a> UsageWalker<'a> {
         }
         for (place, name) in names.into_iter().enumerate() {
             let value = match owner {
-                Some(owner) if place == 0 && elements => self.values.element(owner),
+                Some(owner) if place == 0 => self.values.element(owner),
                 _ => self.values.fresh(),
             };
             self.locals.insert(name, value);
@@ -314,6 +334,19 @@ impl<'a> UsageWalker<'a> {
             _ => {}
         }
     }
+}
+
+/// The text `Class.method` of a call that leaves the program, if it is one and written in one piece.
+fn door<'a>(call: &CallNode<'a>, receiver: &Node<'a>) -> Option<&'a [u8]> {
+    let class = constant(receiver)?;
+    let method = call.name();
+    if !crate::effects::is_door(&class, method.as_slice()) {
+        return None;
+    }
+    let (whole, message) = (call.location(), call.message_loc()?);
+    let written = whole.as_slice().get(..(message.end() - whole.start()) as usize)?;
+    let plain = written.len() == class.len() + 1 + method.as_slice().len();
+    plain.then_some(written)
 }
 
 /// Adds an item that is new, as long as there are not too many.
@@ -399,8 +432,11 @@ impl<'a> Visit<'a> for UsageWalker<'a> {
         if let Some(id) = node.predicate().and_then(|subject| self.resolve(&subject)) {
             for condition in &node.conditions() {
                 let Some(arm) = condition.as_in_node() else { continue };
-                for code in patterns::accepted(&arm.pattern()) {
+                for code in accepted(&arm.pattern()) {
                     note(&mut self.values.own(id).equals, code);
+                }
+                for class in matched_classes(&arm.pattern()) {
+                    note(&mut self.values.own(id).classes, class);
                 }
             }
         }

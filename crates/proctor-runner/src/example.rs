@@ -90,6 +90,35 @@ pub struct Discovery {
     pub versions: BTreeMap<String, String>,
     /// A limit on failures that the suite itself asks for.
     pub fail_fast: Option<u32>,
+    /// How many observers the project's code has that run beside the workers.
+    pub observers: u32,
+    /// How long they may take after the last event, in milliseconds.
+    pub observers_within_ms: u64,
+    /// Where the project's code wants events to go too.
+    pub destinations: Vec<String>,
+    /// How the process shall exit if the run fails, where the suite asks for it.
+    pub failure_exit: FailureExit,
+    /// Whether the suite has something to write at the end of the run, such as the output of formatters.
+    pub has_final_report: bool,
+    /// What a suite that was loaded for `proctor mutate` says about the watched files.
+    pub mutation: Option<Value>,
+}
+
+/// How a process exits when a run has finished and failed. Recordings keep Proctor's own code.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FailureExit {
+    /// Of failed examples (`--failure-exit-code` of RSpec).
+    pub failure: Option<u8>,
+    /// Of errors outside examples (`--error-exit-code` of RSpec); those of failed examples where it is absent.
+    pub error: Option<u8>,
+}
+
+impl FailureExit {
+    /// The exit code of a process, in place of Proctor's own.
+    pub fn code(self, errors_outside: bool, own: u8) -> u8 {
+        let error = self.error.filter(|_| errors_outside);
+        error.or(self.failure).unwrap_or(own)
+    }
 }
 
 /// How many titles a warning names.
@@ -120,7 +149,7 @@ pub(crate) fn duplicate_titles(examples: &[Example]) -> Option<String> {
 }
 
 /// An example as a worker lists it.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Listed {
     pub(crate) key: String,
     #[serde(default)]
@@ -141,6 +170,24 @@ pub(crate) struct Listed {
     pub(crate) ordinal: Option<u32>,
     #[serde(default)]
     pub(crate) scenario: Option<Value>,
+}
+
+impl Listed {
+    /// The example, with the first id of its file and path that is not taken.
+    pub(crate) fn into_example(
+        self,
+        suite: &str,
+        suite_index: usize,
+        is_taken: impl Fn(&ExampleId) -> bool,
+    ) -> Example {
+        let mut ordinal = self.ordinal.unwrap_or(1);
+        let mut id = StableId::new(&self.file, &self.path, ordinal).id;
+        while is_taken(&id) {
+            ordinal += 1;
+            id = StableId::new(&self.file, &self.path, ordinal).id;
+        }
+        Example { suite_index, ..example(suite, self, id) }
+    }
 }
 
 /// Gives listed examples their ids.

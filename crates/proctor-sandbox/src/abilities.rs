@@ -1,6 +1,7 @@
 //! What this kernel and this user allow, found out by trying.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::time::Duration;
 
 use proctor_process::{ChildEnvironment, ShortCommand, ShortCommandError};
@@ -41,7 +42,17 @@ impl Abilities {
     /// Runs the launcher once. It tries all layers together, as they will be used, in processes of its own, and leaves out
     /// what is refused until the rest works.
     pub fn probe(launcher: &Launcher) -> Result<Self, ProbeError> {
-        let words = launcher.start(PROBE);
+        Self::ask(&launcher.start(PROBE))
+    }
+
+    /// What another user could have. Only root can ask.
+    pub fn probe_as(launcher: &Launcher, user: u32) -> Result<Self, ProbeError> {
+        let mut words = launcher.start(PROBE);
+        words.push(user.to_string().into());
+        Self::ask(&words)
+    }
+
+    fn ask(words: &[OsString]) -> Result<Self, ProbeError> {
         let environment = ChildEnvironment::empty();
         let output =
             ShortCommand::new(&words[0], environment, TIME_LIMIT).args(&words[1..]).output()?;

@@ -59,6 +59,12 @@ pub struct Confinement {
     /// Links to be made inside, as pairs of name and target: for paths that were given through a symbolic link.
     #[serde(with = "path_text")]
     links: Vec<PathBuf>,
+    /// Files on which a shared lock is held until the last confined process has ended, however it ends. They are not visible inside.
+    #[serde(with = "path_text")]
+    pub locks: Vec<PathBuf>,
+    /// Where the launcher writes a [`crate::LaunchReport`]. Not visible inside.
+    #[serde(with = "path_text::optional")]
+    pub report: Option<PathBuf>,
     /// What can be connected to.
     pub network: Network,
     /// Whether unix sockets can be made and connected to, as far as their paths are visible. Always so with the host's network. Without
@@ -96,6 +102,10 @@ pub struct Limits {
     pub processor_seconds: Option<u64>,
     /// Bytes in all fresh folders together. They are kept in memory.
     pub fresh_bytes: u64,
+    /// Bytes by which all writable folders together may grow. A program that goes beyond is ended as by `SIGXFSZ`.
+    pub written_bytes: Option<u64>,
+    /// Files and folders by which all writable folders together may grow. Used together with `written_bytes`.
+    pub written_files: Option<u64>,
 }
 
 /// A path that cannot be part of a description.
@@ -115,6 +125,8 @@ impl Default for Limits {
             processes: Some(256),
             processor_seconds: Some(600),
             fresh_bytes: 256 << 20,
+            written_bytes: Some(1 << 30),
+            written_files: Some(200_000),
         }
     }
 }
@@ -131,6 +143,8 @@ impl Confinement {
             hidden: Vec::new(),
             fresh: Vec::new(),
             links: Vec::new(),
+            locks: Vec::new(),
+            report: None,
             network: Network::None,
             unix_sockets: false,
             limits: Limits::default(),
@@ -163,6 +177,20 @@ impl Confinement {
     #[must_use]
     pub fn fresh(mut self, path: impl Into<PathBuf>) -> Self {
         self.fresh.push(path.into());
+        self
+    }
+
+    /// Adds a file on which a shared lock is held as long as a confined process lives.
+    #[must_use]
+    pub fn lock(mut self, path: impl Into<PathBuf>) -> Self {
+        self.locks.push(path.into());
+        self
+    }
+
+    /// Sets the file that the launcher writes its report to.
+    #[must_use]
+    pub fn report(mut self, path: impl Into<PathBuf>) -> Self {
+        self.report = Some(path.into());
         self
     }
 
@@ -221,7 +249,8 @@ impl Confinement {
         if resolved == Path::new("/") {
             return Err(failed(io::Error::other("the root folder would show everything")));
         }
-        if given != resolved {
+        // A name with `..` is not one that could be made inside; what it leads to is there.
+        if given != resolved && is_plain(&given) {
             self.links.extend([given, resolved.clone()]);
         }
         Ok(resolved)
@@ -251,8 +280,17 @@ impl Confinement {
         if read.version != VERSION {
             return Err(format!("version {} of the description is not known", read.version));
         }
-        let lists = [&read.system, &read.readable, &read.writable, &read.hidden, &read.fresh];
-        let relative = lists.into_iter().flatten().chain(&read.links).find(|path| !is_plain(path));
+        let lists = [
+            &read.system,
+            &read.readable,
+            &read.writable,
+            &read.hidden,
+            &read.fresh,
+            &read.links,
+            &read.locks,
+        ];
+        let relative =
+            lists.into_iter().flatten().chain(&read.report).find(|path| !is_plain(path)).cloned();
         match relative {
             Some(path) => Err(format!("{} is not an absolute path", path.display())),
             None => Ok(read),
@@ -318,6 +356,9 @@ mod tests {
         assert_eq!(confinement.readable, [root.join("real")]);
         let links: Vec<_> = confinement.links().collect();
         assert_eq!(links, [(root.join("link").as_path(), root.join("real").as_path())]);
+        let around = Confinement::new().readable(root.join("real/../real")).unwrap();
+        assert_eq!((around.links().count(), &around.readable), (0, &vec![root.join("real")]));
+        assert_eq!(Confinement::decode(&around.encode()), Ok(around));
         let error = Confinement::new().writable("/").unwrap_err().to_string();
         assert_eq!(error, "cannot confine to /: the root folder would show everything");
     }

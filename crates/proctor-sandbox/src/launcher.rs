@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 
 use crate::confinement::Confinement;
 
-/// Asks the launcher to try every layer and to print what it found, as JSON.
+/// Asks the launcher to try every layer and to print what it found, as JSON. May be followed by the id of the user to try as.
 pub(crate) const PROBE: &str = "probe";
 /// Asks the launcher to run a program. Followed by the number of parts of the description, the parts, and the program's command line.
 pub(crate) const RUN: &str = "run";

@@ -28,11 +28,13 @@ pub enum Layer {
     Limits,
     /// The number of processes.
     ProcessLimit,
+    /// How much the writable folders grow, watched by the launcher. Needs [`Layer::PidNamespace`], which ends everything at once.
+    DiskLimit,
 }
 
 impl Layer {
     /// Every layer, in the order in which they are reported.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::UserNamespace,
         Self::MountNamespace,
         Self::PidNamespace,
@@ -44,6 +46,7 @@ impl Layer {
         Self::SystemCallFilter,
         Self::Limits,
         Self::ProcessLimit,
+        Self::DiskLimit,
     ];
 
     /// The layer's name for people.
@@ -61,6 +64,7 @@ impl Layer {
             Self::SystemCallFilter => "system call filter",
             Self::Limits => "resource limits",
             Self::ProcessLimit => "process limit",
+            Self::DiskLimit => "disk limit",
         }
     }
 
@@ -88,6 +92,9 @@ impl Layer {
             }
             Self::Limits => "memory, file size, open files and processor time are not limited",
             Self::ProcessLimit => "the number of processes is not limited",
+            Self::DiskLimit => {
+                "many files in the writable folders can fill the disk: only the size of each one is limited"
+            }
         }
     }
 
@@ -102,9 +109,10 @@ impl Layer {
                 Self::UtsNamespace,
                 Self::CgroupNamespace,
                 Self::NetworkNamespace,
+                Self::DiskLimit,
             ],
-            Self::MountNamespace => &[Self::PidNamespace],
-            Self::PidNamespace => &[Self::MountNamespace],
+            Self::MountNamespace => &[Self::PidNamespace, Self::DiskLimit],
+            Self::PidNamespace => &[Self::MountNamespace, Self::DiskLimit],
             _ => &[],
         }
     }

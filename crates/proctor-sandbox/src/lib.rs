@@ -21,12 +21,14 @@
 //! | system call filter | tracing, keyrings, namespaces, terminals, unix sockets, set-user-id files, rarely used kernel interfaces |
 //! | limits | too much memory, file size, open files, processor time |
 //! | process limit | too many processes |
+//! | disk limit | too many bytes or files in the writable folders together |
 //!
 //! **The root is built from a list** rather than by hiding parts of the host's root: what nobody named (`/srv`, a mounted disk,
 //! another project) does not exist inside. It also costs fewer mounts on hosts with many.
 
 mod abilities;
 mod confinement;
+mod launch_report;
 mod launcher;
 mod layer;
 #[cfg(target_os = "linux")]
@@ -38,6 +40,7 @@ mod unsupported;
 
 pub use abilities::{Abilities, ProbeError};
 pub use confinement::{Confinement, Limits, Network, PathError};
+pub use launch_report::{LaunchReport, LeftProcess};
 pub use launcher::Launcher;
 pub use layer::Layer;
 #[cfg(target_os = "linux")]
@@ -51,5 +54,7 @@ pub use unsupported::launcher_main;
 pub const NOT_CONFINED: u8 = 126;
 /// Exit code of a launcher that did not find the program inside the confinement.
 pub const PROGRAM_NOT_FOUND: u8 = 127;
+/// The signal that a launcher ends by when its program went beyond the disk limit: the one that a single file beyond its limit causes.
+pub const DISK_LIMIT_SIGNAL: i32 = libc::SIGXFSZ;
 /// The beginning of every line that a launcher itself writes to standard error.
 pub const ERROR_PREFIX: &str = "proctor sandbox: ";

@@ -21,6 +21,27 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Path
     decoded.collect()
 }
 
+/// The same for a path that may be absent.
+pub(crate) mod optional {
+    use std::path::PathBuf;
+
+    use serde::{Deserializer, Serializer};
+
+    #[expect(clippy::ref_option, reason = "serde passes the field as it is")]
+    pub(crate) fn serialize<S: Serializer>(
+        path: &Option<PathBuf>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        super::serialize(path.as_slice(), to)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<PathBuf>, D::Error> {
+        Ok(super::deserialize(from)?.pop())
+    }
+}
+
 pub(crate) fn encode(path: &Path) -> String {
     let mut text = String::new();
     for chunk in path.as_os_str().as_bytes().utf8_chunks() {

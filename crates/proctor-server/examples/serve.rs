@@ -19,6 +19,7 @@ fn main() -> std::io::Result<()> {
         journal: None,
         limits: Limits::default(),
         mcp: None,
+        redactor: proctor_redact::Redactor::default(),
     })?;
     let (address, url) = (server.address().to_string(), server.url(""));
     println!("{}", serde_json::json!({ "address": address, "url": url, "token": "example" }));

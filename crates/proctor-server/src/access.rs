@@ -4,7 +4,8 @@
 //! machine), a foreign Origin, or a foreign Sec-Fetch-Site, and are refused. All others need the token: as a header, in the query once, or as the
 //! cookie for which the query was exchanged.
 
-use proctor_stream::{equals_in_constant_time, host_name, is_loopback_name};
+use proctor_stream::equals_in_constant_time;
+use proctor_text::{host_name, is_loopback_name};
 
 /// The headers of a request that access depends on.
 #[derive(Debug, Default, Clone, Copy)]

@@ -2,6 +2,7 @@
 //!
 //! With `run` the stream ends with that run. Without it, the stream has the live run, if there is one, and then each run that is started.
 
+use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,9 +14,10 @@ use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
 use axum::response::Response;
 use futures_util::{SinkExt as _, StreamExt as _};
 use proctor_record::{EventFilter, StreamEvent};
+use proctor_redact::Redactor;
 use proctor_stream::{
-    Connection, EventCursor, MessageFormat, Recording, Session, SessionEnd, SessionLimits,
-    WriteProgress,
+    Connection, EventCursor, MessageFormat, MessageOptions, ProgressFrequency, Recording, Session,
+    SessionEnd, SessionLimits, WriteProgress,
 };
 use serde::Deserialize;
 
@@ -39,6 +41,7 @@ pub(crate) struct StreamQuery {
     run: Option<String>,
     since: Option<u64>,
     format: Option<Format>,
+    progress: Option<Frequency>,
     example: Option<String>,
     #[serde(rename = "type")]
     kind: Option<String>,
@@ -53,12 +56,25 @@ enum Format {
     Envelope,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Frequency {
+    Coalesced,
+    Each,
+}
+
 pub(crate) async fn upgrade(
     State(shared): State<Arc<Shared>>,
     Query(query): Query<StreamQuery>,
     Extension(progress): Extension<WriteProgress>,
     upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
 ) -> Result<Response, ApiError> {
+    if query.progress == Some(Frequency::Each) && (query.example.is_some() || query.kind.is_some())
+    {
+        let problem =
+            "progress=each counts the results of a whole run: leave out example= and type=";
+        return Err(ApiError::bad_request(problem));
+    }
     let first = match query.run.clone() {
         Some(name) => {
             let shared = Arc::clone(&shared);
@@ -75,9 +91,16 @@ pub(crate) async fn upgrade(
             stall_after: shared.limits.stall_after,
             after_stop: STOP_GRACE,
             close_timeout: CLOSE_TIMEOUT,
+            // A stream that has ended is sent as long as the server runs.
+            end_pace: None,
         };
         let stop = shared.stopped.clone();
-        let mut session = Session::new(ServerSocket(socket), progress, limits, stop);
+        let mut session = Session::new(
+            ServerSocket { socket, redactor: shared.redactor.clone() },
+            progress,
+            limits,
+            stop,
+        );
         let end = match first {
             Some(run) => stream(&mut session, &run, &query, query.since).await,
             None => follow(&mut session, &shared, &query).await,
@@ -115,8 +138,13 @@ async fn stream(
         Some(Format::Envelope) => MessageFormat::Envelope,
         Some(Format::Flat) | None => MessageFormat::Flat,
     };
+    let progress = match query.progress {
+        Some(Frequency::Each) => ProgressFrequency::Each,
+        Some(Frequency::Coalesced) | None => ProgressFrequency::Coalesced,
+    };
+    let options = MessageOptions { format, progress };
     match RunCursor::open(run, since, query).await {
-        Some(mut cursor) => session.stream(&mut cursor, format, since).await,
+        Some(mut cursor) => session.stream(&mut cursor, options, since).await,
         None => SessionEnd::StreamEnded,
     }
 }
@@ -230,16 +258,17 @@ impl EventCursor for RunCursor {
         catch_up(&self.watching.run).await;
     }
 
-    async fn example_starts(&mut self) -> io::Result<Vec<StreamEvent>> {
-        let filter = EventFilter { examples: Vec::new(), types: vec!["ExampleStarted".to_owned()] };
-        let (mut from, mut starts) = (0, Vec::new());
+    async fn earlier(&mut self, types: &[&str]) -> io::Result<Vec<StreamEvent>> {
+        let types = types.iter().map(|name| (*name).to_owned()).collect();
+        let filter = EventFilter { examples: Vec::new(), types };
+        let (mut from, mut found) = (0, Vec::new());
         let before = self.watching.run.recording().seq_at(self.place).unwrap_or(u64::MAX);
         while from < self.place {
             let (events, next) = self.watching.run.read(from, &filter, SCAN_BATCH).await?;
-            starts.extend(events.into_iter().filter(|event| event.seq < before));
+            found.extend(events.into_iter().filter(|event| event.seq < before));
             from = next;
         }
-        Ok(starts)
+        Ok(found)
     }
 
     fn has_ended(&self) -> bool {
@@ -262,27 +291,35 @@ async fn catch_up(run: &Arc<OpenRun>) -> bool {
     matches!(tokio::task::spawn_blocking(move || run.catch_up()).await, Ok(Ok(_)))
 }
 
-struct ServerSocket(WebSocket);
+/// Sends messages without secrets, whoever made the recording.
+struct ServerSocket {
+    socket: WebSocket,
+    redactor: Redactor,
+}
 
 impl Connection for ServerSocket {
     type Error = axum::Error;
 
     async fn feed(&mut self, text: &str) -> Result<(), axum::Error> {
-        self.0.feed(Message::text(text)).await
+        let message = match self.redactor.redact_json_line(text.as_bytes()) {
+            Cow::Borrowed(_) => Message::text(text),
+            Cow::Owned(clean) => Message::text(String::from_utf8_lossy(&clean).into_owned()),
+        };
+        self.socket.feed(message).await
     }
 
     async fn flush(&mut self) -> Result<(), axum::Error> {
-        self.0.flush().await
+        self.socket.flush().await
     }
 
     async fn receive(&mut self) -> bool {
-        !matches!(self.0.next().await, Some(Ok(Message::Close(_)) | Err(_)) | None)
+        !matches!(self.socket.next().await, Some(Ok(Message::Close(_)) | Err(_)) | None)
     }
 
     async fn close(&mut self, code: u16, reason: &str) {
         let frame = CloseFrame { code, reason: reason.into() };
-        if self.0.send(Message::Close(Some(frame))).await.is_ok() {
-            while let Some(Ok(_)) = self.0.next().await {}
+        if self.socket.send(Message::Close(Some(frame))).await.is_ok() {
+            while let Some(Ok(_)) = self.socket.next().await {}
         }
     }
 }

@@ -39,13 +39,18 @@ pub(crate) struct OpenRun {
     pub(crate) name: String,
     folder: RunFolder,
     recording: Mutex<RecordingReader>,
-    /// How many events there are, and how often the file was replaced or truncated.
-    changes: watch::Sender<(usize, u64)>,
+    changes: watch::Sender<RecordingVersion>,
     watchers: AtomicUsize,
     followed: AtomicBool,
     ended: AtomicBool,
     used: Mutex<Instant>,
+    /// The counts of a run that has ended, and for which state of the recording: going through a hundred thousand examples for every request
+    /// would take longer than the answer.
+    counts: Mutex<Option<(RecordingVersion, Counts)>>,
 }
+
+/// How many events there are, and how often the file was replaced or truncated.
+type RecordingVersion = (usize, u64);
 
 impl OpenRun {
     fn new(folder: &RunFolder) -> Self {
@@ -58,6 +63,7 @@ impl OpenRun {
             followed: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             used: Mutex::new(Instant::now()),
+            counts: Mutex::default(),
         }
     }
 
@@ -92,7 +98,8 @@ impl OpenRun {
         let (begun, ending, counts, policy, announced) = {
             let recording = self.recording();
             let run = recording.run();
-            let counts = if run.ending.is_some() { run.summary() } else { Counts::default() };
+            let ended = run.ending.is_some();
+            let counts = if ended { self.counts(&recording, run.over) } else { Counts::default() };
             (run.begun, run.ending.clone(), counts, run.policy, run.planned_repetitions)
         };
         let alive = ending.is_none() && self.folder.is_live();
@@ -101,6 +108,20 @@ impl OpenRun {
         RunVerdict::recorded(begun, ending.as_deref(), liveness, interrupted)
             .checked_against_counts(&counts, policy)
             .checked_against_plan(counts.repetitions, announced)
+    }
+
+    /// The counts of what was read. Those of a run that has ended are kept.
+    pub(crate) fn counts(&self, recording: &RecordingReader, over: bool) -> Counts {
+        let run = recording.run();
+        if run.ending.is_none() || over != run.over {
+            return run.summary_if(over);
+        }
+        let version = (recording.event_count(), self.changes.borrow().1);
+        let mut kept = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*kept {
+            Some((known, counts)) if *known == version => *counts,
+            _ => kept.insert((version, run.summary())).1,
+        }
     }
 
     pub(crate) fn events_path(&self) -> PathBuf {
@@ -157,7 +178,7 @@ impl OpenRun {
 #[derive(Debug)]
 pub(crate) struct RunWatch {
     pub(crate) run: Arc<OpenRun>,
-    pub(crate) changes: watch::Receiver<(usize, u64)>,
+    pub(crate) changes: watch::Receiver<RecordingVersion>,
 }
 
 impl Drop for RunWatch {

@@ -4,7 +4,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::assets::{SCRIPT, STYLE};
 
-/// The page of a report, with a place for its events (see `proctor_report::html`).
+/// The page of a report, with a place for its events (see `proctor_report::write_html`).
 ///
 /// Its policy names the script and the style by their hashes: content from agents cannot run scripts or load resources.
 pub fn html_report() -> String {

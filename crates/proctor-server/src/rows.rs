@@ -6,7 +6,7 @@
 
 use proctor_events::{Millis, Timestamp};
 use proctor_record::{Attempt, CheckTally, Example, RunData};
-use proctor_text::first_characters;
+use proctor_text::truncate;
 use proctor_verdict::{ExampleVerdict, Policy};
 use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
@@ -130,29 +130,35 @@ impl Header {
 
 /// The rows of a run, in order of appearance. Events that belong to no example have none.
 pub fn rows(run: &RunData, over: bool) -> impl Iterator<Item = Row<'_>> {
-    let known = run.examples.iter().filter(|example| example.id.is_some());
-    known.map(move |example| {
-        let verdict = example.verdict(over);
-        Row(example, verdict, verdict.is_failure(run.policy))
-    })
+    known_examples(run).map(move |example| Row::of(example, run, over))
+}
+
+/// The examples that have rows.
+pub(crate) fn known_examples(run: &RunData) -> impl Iterator<Item = &Example> {
+    run.examples.iter().filter(|example| example.id.is_some())
+}
+
+/// Whether the id, file, tags or description of an example contain this lower-case text.
+pub(crate) fn mentions(example: &Example, text: &str) -> bool {
+    let has = |part: &String| part.to_lowercase().contains(text);
+    example.id.as_ref().is_some_and(|id| id.as_str().contains(text))
+        || example.file.iter().any(has)
+        || example.tags.iter().any(has)
+        || example.path.join(" > ").to_lowercase().contains(text)
 }
 
 /// One example, its verdict, and whether it fails the run.
 #[derive(Debug, Clone, Copy)]
 pub struct Row<'a>(&'a Example, ExampleVerdict, bool);
 
-impl Row<'_> {
-    pub(crate) fn has_status(self, wanted: &str) -> bool {
-        self.1.word() == wanted || self.1.outcome().counted_as() == wanted
+impl<'a> Row<'a> {
+    pub(crate) fn of(example: &'a Example, run: &RunData, over: bool) -> Self {
+        let verdict = example.verdict(over);
+        Self(example, verdict, verdict.is_failure(run.policy))
     }
 
-    /// Whether its id, file, tags or description contain this lower-case text.
-    pub(crate) fn mentions(self, text: &str) -> bool {
-        let has = |part: &String| part.to_lowercase().contains(text);
-        self.0.id.as_ref().is_some_and(|id| id.as_str().contains(text))
-            || self.0.file.iter().any(has)
-            || self.0.tags.iter().any(has)
-            || self.0.path.join(" > ").to_lowercase().contains(text)
+    pub(crate) fn has_status(self, wanted: &str) -> bool {
+        self.1.word() == wanted || self.1.outcome().counted_as() == wanted
     }
 }
 
@@ -203,7 +209,7 @@ impl Serialize for AttemptRow<'_> {
         row.serialize_field("started_at", &attempt.started_at)?;
         row.serialize_field("finished_at", &attempt.finished_at)?;
         row.serialize_field("duration_ms", &attempt.duration_ms.map(Millis::get))?;
-        row.serialize_field("message", &message.map(|text| first_characters(text, SHORT)))?;
+        row.serialize_field("message", &message.map(|text| truncate(text, SHORT)))?;
         row.serialize_field("turns", &tally.turns)?;
         row.serialize_field("tool_calls", &tally.tool_calls)?;
         row.serialize_field("model_calls", &tally.model_calls)?;

@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use proctor_record::RunStore;
+use proctor_redact::Redactor;
 use tokio::sync::watch;
 
 use crate::access::AccessRules;
@@ -39,6 +40,8 @@ pub struct ServerConfig {
     pub limits: Limits,
     /// Answers at `/mcp`; without it there is nothing there.
     pub mcp: Option<McpService>,
+    /// Removes secrets from everything that is sent, whoever made the recording.
+    pub redactor: Redactor,
 }
 
 /// How much clients may ask for.
@@ -72,6 +75,7 @@ pub(crate) struct Shared {
     pub(crate) stops_runs: bool,
     pub(crate) journal: Option<PathBuf>,
     pub(crate) limits: Limits,
+    pub(crate) redactor: Redactor,
     /// Whether the index of the history is being brought up to date.
     pub(crate) indexing: Arc<AtomicBool>,
     /// How many streams are open.
@@ -115,6 +119,7 @@ impl Server {
             stops_runs: config.stops_runs,
             journal: config.journal,
             limits: config.limits,
+            redactor: config.redactor,
             indexing: Arc::default(),
             watching: Arc::clone(&watching),
             stopped: stopped.clone(),

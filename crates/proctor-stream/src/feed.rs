@@ -14,8 +14,8 @@ use tokio::sync::watch;
 
 use crate::session::{EventCursor, Recording};
 
-/// How many starts of examples are read at a time.
-const STARTS_AT_ONCE: usize = 1024;
+/// How many earlier events are read at a time.
+const EARLIER_AT_ONCE: usize = 1024;
 
 /// The shared source of all clients of one run.
 #[derive(Debug)]
@@ -70,6 +70,11 @@ impl Feed {
 
     fn ring(&self) -> MutexGuard<'_, Ring> {
         self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether no event has come since the feed was made. There may be earlier ones in the recording.
+    fn has_no_event(&self) -> bool {
+        self.ring().events.get(0).is_none()
     }
 
     /// Up to `limit` events from number `seq` on.
@@ -151,12 +156,21 @@ impl FeedCursor {
         Self { feed, next: since.saturating_add(1), changes }
     }
 
-    /// Up to `limit` events from the place on, which is before what memory holds.
-    async fn read_recording(&self, limit: usize) -> io::Result<Vec<StreamEvent>> {
+    /// Up to `limit` events that were recorded before the feed got its first one.
+    async fn read_earlier(&self, limit: usize) -> io::Result<Vec<StreamEvent>> {
         let (feed, from) = (Arc::clone(&self.feed), self.next);
         let all = EventFilter::default();
-        let reading = move || feed.read_recording(from, u64::MAX, &all, limit);
-        let events = tokio::task::spawn_blocking(reading).await.map_err(io::Error::other)??;
+        let reading = move || match feed.read_recording(from, u64::MAX, &all, limit) {
+            // Nothing has been recorded yet.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            read => read,
+        };
+        tokio::task::spawn_blocking(reading).await.map_err(io::Error::other)?
+    }
+
+    /// Up to `limit` events from the place on, which is before what memory holds.
+    async fn read_recording(&self, limit: usize) -> io::Result<Vec<StreamEvent>> {
+        let events = self.read_earlier(limit).await?;
         if events.is_empty() {
             // Memory begins later: the recording is damaged.
             return Err(io::Error::other("the recording lacks events"));
@@ -169,10 +183,14 @@ impl EventCursor for FeedCursor {
     async fn read(&mut self, limit: usize) -> io::Result<Option<Vec<StreamEvent>>> {
         self.changes.mark_unchanged();
         let events = match self.feed.next(self.next, limit) {
-            Next::Nothing => return Ok(None),
+            Next::Nothing if self.feed.has_no_event() => self.read_earlier(limit).await?,
+            Next::Nothing => Vec::new(),
             Next::Events(events) => events.iter().map(|event| stream_event(event)).collect(),
             Next::InRecording => self.read_recording(limit).await?,
         };
+        if events.is_empty() {
+            return Ok(None);
+        }
         self.next = events.last().map_or(self.next, |event| event.seq + 1);
         Ok(Some(events))
     }
@@ -185,21 +203,22 @@ impl EventCursor for FeedCursor {
     /// The feed gets events when they are recorded.
     async fn catch_up(&mut self) {}
 
-    async fn example_starts(&mut self) -> io::Result<Vec<StreamEvent>> {
+    async fn earlier(&mut self, types: &[&str]) -> io::Result<Vec<StreamEvent>> {
         if self.next <= 1 {
             return Ok(Vec::new());
         }
         let (feed, before) = (Arc::clone(&self.feed), self.next);
-        let types = EventFilter { examples: Vec::new(), types: vec!["ExampleStarted".to_owned()] };
+        let types = types.iter().map(|name| (*name).to_owned()).collect();
+        let types = EventFilter { examples: Vec::new(), types };
         let reading = move || {
-            let mut starts = Vec::new();
+            let mut found = Vec::new();
             loop {
-                let from = starts.last().map_or(1, |start: &StreamEvent| start.seq + 1);
-                let more = feed.read_recording(from, before, &types, STARTS_AT_ONCE)?;
+                let from = found.last().map_or(1, |event: &StreamEvent| event.seq + 1);
+                let more = feed.read_recording(from, before, &types, EARLIER_AT_ONCE)?;
                 if more.is_empty() {
-                    return io::Result::Ok(starts);
+                    return io::Result::Ok(found);
                 }
-                starts.extend(more);
+                found.extend(more);
             }
         };
         tokio::task::spawn_blocking(reading).await.map_err(io::Error::other)?

@@ -2,15 +2,17 @@
 
 use std::borrow::Cow;
 
-use crate::local_access::{equals_in_constant_time, host_name, is_loopback_name};
-use crate::session::MessageFormat;
+use proctor_text::{host_name, is_loopback_name};
+
+use crate::constant_time::equals_in_constant_time;
+use crate::message_form::{MessageFormat, MessageOptions, ProgressFrequency};
 
 /// The parameters of an accepted client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StreamRequest {
     /// The number of the last event that the client has seen; 0 for none.
     pub(crate) since: u64,
-    pub(crate) format: MessageFormat,
+    pub(crate) messages: MessageOptions,
 }
 
 /// Why a client is refused: an HTTP status and a sentence.
@@ -52,17 +54,21 @@ pub(crate) fn check(request: &Request<'_>, token: Option<&str>) -> Result<Stream
     {
         return Err(refused(403, "pages from other origins may not connect"));
     }
-    let mut asked = StreamRequest { since: 0, format: MessageFormat::Flat };
+    let mut asked = StreamRequest { since: 0, messages: MessageOptions::default() };
+    let messages = &mut asked.messages;
     let mut presented = request.authorization.and_then(|value| value.strip_prefix("Bearer "));
     for pair in request.query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         match (name, value) {
             ("token", value) => presented = Some(value),
             ("since", value) => asked.since = event_number(value)?,
-            ("format", "envelope") => asked.format = MessageFormat::Envelope,
-            ("format", "flat") => asked.format = MessageFormat::Flat,
+            ("format", "envelope") => messages.format = MessageFormat::Envelope,
+            ("format", "flat") => messages.format = MessageFormat::Flat,
             ("format", _) => return Err(refused(400, "format is `flat` or `envelope`")),
-            _ => return Err(refused(400, "known parameters: since, token, format")),
+            ("progress", "each") => messages.progress = ProgressFrequency::Each,
+            ("progress", "coalesced") => messages.progress = ProgressFrequency::Coalesced,
+            ("progress", _) => return Err(refused(400, "progress is `coalesced` or `each`")),
+            _ => return Err(refused(400, "known parameters: since, token, format, progress")),
         }
     }
     match token {
@@ -112,11 +118,16 @@ mod tests {
     #[test]
     fn parameters_are_understood_or_refused() {
         let ask = |query| check(&Request { query: Some(query), ..Request::default() }, None);
+        let messages =
+            MessageOptions { format: MessageFormat::Envelope, progress: ProgressFrequency::Each };
         assert_eq!(
-            ask("since=17&format=envelope"),
-            Ok(StreamRequest { since: 17, format: MessageFormat::Envelope })
+            ask("since=17&format=envelope&progress=each"),
+            Ok(StreamRequest { since: 17, messages })
         );
-        assert_eq!(ask("since=0"), Ok(StreamRequest { since: 0, format: MessageFormat::Flat }));
+        let plain = StreamRequest { since: 0, messages: MessageOptions::default() };
+        assert_eq!(ask("since=0"), Ok(plain));
+        assert_eq!(ask("progress=coalesced&format=flat"), Ok(plain));
+        assert_eq!(ask("progress=all").unwrap_err().status, 400);
         assert_eq!(ask("since=x").unwrap_err().status, 400);
         assert_eq!(ask("sinse=1").unwrap_err().status, 400);
     }

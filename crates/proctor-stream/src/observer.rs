@@ -3,7 +3,7 @@
 //! Every client gets every event from the `seq` it asks for (`?since=SEQ`; without it, from the first one),
 //! each exactly once and in order, by a [`Session`](crate::Session). Recent events come from memory, older ones from the recording.
 //!
-//! Query parameters: `since`, `token`, `format=envelope` (the older `{event, data}` form).
+//! Query parameters: `since`, `token`, `format=envelope` (the older `{event, data}` form), `progress=each` (after every result).
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -16,10 +16,12 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::feed::Feed;
 use crate::observer_client;
-use crate::session::SessionLimits;
+use crate::session::{EndPace, SessionLimits};
 
 /// How long a client may receive nothing before it is dropped.
 const STALL_TIMEOUT: Duration = Duration::from_secs(10);
+/// How fast clients must receive the rest after the end of the run: at a pace that has them through within five minutes.
+const END_PACE: EndPace = EndPace { window: Duration::from_secs(5), windows: 60 };
 /// How long the closing message and the close frame of a client that is behind may take.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How many clients are served at once.
@@ -44,13 +46,14 @@ pub(crate) struct Service {
 impl WebSocketObserver {
     /// Binds the address and starts serving on a thread of its own.
     pub fn start(address: &WebSocketAddress, feed: Arc<Feed>) -> Result<Self, BadDestination> {
-        Self::start_with(address, feed, STALL_TIMEOUT)
+        Self::start_with(address, feed, STALL_TIMEOUT, END_PACE)
     }
 
     fn start_with(
         address: &WebSocketAddress,
         feed: Arc<Feed>,
         stall_after: Duration,
+        end_pace: EndPace,
     ) -> Result<Self, BadDestination> {
         let refused = |error: io::Error| BadDestination {
             destination: address.to_string(),
@@ -62,8 +65,12 @@ impl WebSocketObserver {
         let local = listener.local_addr().map_err(refused)?;
         let (stop, stopped) = watch::channel(false);
         let token = address.token.as_deref().map(Arc::from);
-        let limits =
-            SessionLimits { stall_after, after_stop: Duration::ZERO, close_timeout: CLOSE_TIMEOUT };
+        let limits = SessionLimits {
+            stall_after,
+            after_stop: Duration::ZERO,
+            close_timeout: CLOSE_TIMEOUT,
+            end_pace: Some(end_pace),
+        };
         let service = Service { feed, token, limits, stop: stopped };
         let thread = std::thread::Builder::new()
             .name("websocket observer".to_owned())
@@ -77,15 +84,13 @@ impl WebSocketObserver {
         self.address
     }
 
-    /// Stops accepting and waits up to `at_most` for clients to receive the rest. Clients that are still behind then get `StreamClosing` with the
-    /// position to resume from, within `CLOSE_TIMEOUT`. Call after the bus is closed.
-    pub fn finish(mut self, at_most: Duration) {
-        let deadline = std::time::Instant::now() + at_most;
-        let ended = || self.thread.as_ref().is_none_or(JoinHandle::is_finished);
-        while !ended() && std::time::Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(2));
+    /// Waits until every client has received the rest, or falls behind the pace that is demanded of it; such a client gets `StreamClosing`
+    /// with the position to resume from, within `CLOSE_TIMEOUT`. Call after the bus is closed.
+    pub fn finish(mut self) {
+        if let Some(thread) = self.thread.take() {
+            // A panic was printed by the panic hook.
+            let _ = thread.join();
         }
-        self.end();
     }
 
     fn end(&mut self) {
@@ -111,7 +116,8 @@ fn serve(listener: TcpListener, service: Service) {
     }
 }
 
-/// Accepts clients until told to stop, or until the feed has ended and every client has left.
+/// Accepts clients until told to stop, or until the feed has ended and every client has left. After the end of the feed they are accepted
+/// for one more window, so that those that keep coming cannot hold the process.
 async fn accept_until_ended(listener: TcpListener, service: Service) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else {
         return;
@@ -119,6 +125,8 @@ async fn accept_until_ended(listener: TcpListener, service: Service) {
     let permits = Arc::new(Semaphore::new(MAX_CLIENTS));
     let mut stop = service.stop.clone();
     let mut changes = service.feed.changes();
+    let window = service.limits.end_pace.map_or(Duration::ZERO, |pace| pace.window);
+    let mut accept_until = None;
     loop {
         if *stop.borrow() {
             let all_closed = permits.acquire_many(u32::try_from(MAX_CLIENTS).unwrap_or(u32::MAX));
@@ -129,8 +137,12 @@ async fn accept_until_ended(listener: TcpListener, service: Service) {
         if service.feed.has_ended() && permits.available_permits() == MAX_CLIENTS {
             return;
         }
+        if service.feed.has_ended() {
+            accept_until.get_or_insert_with(|| tokio::time::Instant::now() + window);
+        }
+        let accepting = accept_until.is_none_or(|until| tokio::time::Instant::now() < until);
         tokio::select! {
-            accepted = listener.accept() => {
+            accepted = listener.accept(), if accepting => {
                 let Ok((stream, _)) = accepted else {
                     // Most likely out of descriptors: a pause avoids a busy loop.
                     tokio::time::sleep(Duration::from_millis(50)).await;

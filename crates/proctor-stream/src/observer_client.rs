@@ -33,7 +33,7 @@ pub(crate) async fn serve(stream: TcpStream, service: Service) {
     let Ok(Some((socket, request))) = accepted else { return };
     let mut session = Session::new(ObserverSocket(socket), progress, service.limits, service.stop);
     let mut cursor = FeedCursor::new(Arc::clone(&service.feed), request.since);
-    let end = session.stream(&mut cursor, request.format, request.since).await;
+    let end = session.stream(&mut cursor, request.messages, request.since).await;
     session.close(end).await;
 }
 

@@ -7,17 +7,23 @@
 //! Two messages are no events of the run. Both carry the `seq` of the last event that was sent, so that a client that takes them for events
 //! resumes at the right place: `StreamLag` (`behind`: how many events the client has not been sent yet), at most once a second;
 //! `StreamClosing` (`behind`, `run_id`, `recording`), when the sender ends before the client has had everything.
+//!
+//! How long a client is served after the end of the stream is bounded by its pace ([`EndPace`]), not by a time alone: a slow client that
+//! will be through gets everything, one that would never be through is cut off.
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use proctor_events::{Event, RunId, Translator};
+use proctor_events::RunId;
 use proctor_record::StreamEvent;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 
+use crate::message_form::{MessageForm, MessageOptions};
 use crate::write_progress::WriteProgress;
 
 /// How many events are sent before looking at the socket's other side again.
@@ -69,8 +75,11 @@ pub trait EventCursor: Send {
     /// Reads what has been recorded until now.
     fn catch_up(&mut self) -> impl Future<Output = ()> + Send;
 
-    /// The starts of examples before the place.
-    fn example_starts(&mut self) -> impl Future<Output = io::Result<Vec<StreamEvent>>> + Send;
+    /// The events of these types before the place.
+    fn earlier(
+        &mut self,
+        types: &[&str],
+    ) -> impl Future<Output = io::Result<Vec<StreamEvent>>> + Send;
 
     /// Whether no further event is to be expected.
     fn has_ended(&self) -> bool;
@@ -91,16 +100,6 @@ pub struct Recording {
     pub path: PathBuf,
 }
 
-/// In which form events are sent.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum MessageFormat {
-    /// As they are recorded.
-    #[default]
-    Flat,
-    /// The older `{event, data}`.
-    Envelope,
-}
-
 /// How long a session waits for its client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionLimits {
@@ -110,6 +109,17 @@ pub struct SessionLimits {
     pub after_stop: Duration,
     /// How long the closing message and the close frame may take.
     pub close_timeout: Duration,
+    /// How fast events must be received after the end of the stream; `None` if the sender goes on and nobody waits for the client.
+    pub end_pace: Option<EndPace>,
+}
+
+/// How fast a client must receive the rest of a stream that has ended, so that whoever waits for it waits for a bounded time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EndPace {
+    /// How long a client has for each part of the rest.
+    pub window: Duration,
+    /// In how many windows it must be through.
+    pub windows: u32,
 }
 
 /// Why a session ends.
@@ -135,7 +145,41 @@ pub struct Session<C> {
     /// When sending ends although there is more; set once the stop is seen.
     deadline: Option<Instant>,
     lag: LagReports,
-    last_sent: u64,
+    /// Shared with the clock that looks at the pace while a batch is being sent.
+    last_sent: Arc<AtomicU64>,
+    pace: Option<PaceWatch>,
+}
+
+/// The pace of a client after the end of the stream.
+#[derive(Debug)]
+struct PaceWatch {
+    pace: EndPace,
+    last_sent: Arc<AtomicU64>,
+    /// How many events it must receive in a window.
+    share: u64,
+    /// Until when it must have received the event with this number.
+    due: Instant,
+    wanted: u64,
+}
+
+impl PaceWatch {
+    fn new(pace: EndPace, last_sent: &Arc<AtomicU64>, behind: u64, now: Instant) -> Self {
+        let share = behind.div_ceil(u64::from(pace.windows.max(1))).max(1);
+        let wanted = last_sent.load(Ordering::Relaxed) + share;
+        Self { pace, last_sent: Arc::clone(last_sent), share, due: now + pace.window, wanted }
+    }
+
+    /// Returns as soon as the client is too slow.
+    async fn lost(&mut self) {
+        loop {
+            sleep_until(self.due).await;
+            if self.last_sent.load(Ordering::Relaxed) < self.wanted {
+                return;
+            }
+            self.due += self.pace.window;
+            self.wanted += self.share;
+        }
+    }
 }
 
 impl<C: Connection> Session<C> {
@@ -147,18 +191,20 @@ impl<C: Connection> Session<C> {
         stop: watch::Receiver<bool>,
     ) -> Self {
         let lag = LagReports::new(Instant::now());
-        Self { connection, progress, limits, stop, deadline: None, lag, last_sent: 0 }
+        let last_sent = Arc::default();
+        Self { connection, progress, limits, stop, deadline: None, lag, last_sent, pace: None }
     }
 
     /// Sends a stream to its end. `since` is the number of the last event that the client has seen; the cursor stands after it.
     pub async fn stream(
         &mut self,
         cursor: &mut impl EventCursor,
-        format: MessageFormat,
+        options: MessageOptions,
         since: u64,
     ) -> SessionEnd {
-        self.last_sent = since;
-        let Ok(mut form) = MessageForm::new(format, cursor).await else {
+        self.last_sent.store(since, Ordering::Relaxed);
+        self.pace = None;
+        let Ok(mut form) = MessageForm::new(options, cursor).await else {
             return SessionEnd::StreamEnded;
         };
         loop {
@@ -198,8 +244,8 @@ impl<C: Connection> Session<C> {
         form: &mut MessageForm,
         cursor: &impl EventCursor,
     ) -> Option<SessionEnd> {
-        let Self { connection, progress, limits, stop, deadline, lag, last_sent } = self;
-        let before = *last_sent;
+        let Self { connection, progress, limits, stop, deadline, lag, last_sent, pace } = self;
+        let before = last_sent.load(Ordering::Relaxed);
         let sent = {
             let sending = async {
                 if lag.is_due(behind, Instant::now()) {
@@ -207,10 +253,11 @@ impl<C: Connection> Session<C> {
                     connection.feed(&report).await?;
                 }
                 for event in events {
-                    if let Some(text) = form.message(event) {
+                    let messages = form.messages(event);
+                    for text in messages.into_iter().flatten() {
                         connection.feed(&text).await?;
                     }
-                    *last_sent = event.seq;
+                    last_sent.store(event.seq, Ordering::Relaxed);
                 }
                 connection.flush().await
             };
@@ -218,13 +265,15 @@ impl<C: Connection> Session<C> {
                 biased;
                 sent = progress.while_advancing(limits.stall_after, sending) => Some(sent),
                 () = stop_deadline(stop, deadline, limits.after_stop) => None,
+                () = too_slow(pace, limits.end_pace, last_sent, events, cursor) => None,
             }
         };
         match sent {
             Some(Some(Ok(()))) => None,
             Some(_) => Some(SessionEnd::ClientGone),
             None => {
-                let unsent = events.iter().filter(|event| event.seq > self.last_sent).count();
+                let last_sent = self.last_sent.load(Ordering::Relaxed);
+                let unsent = events.iter().filter(|event| event.seq > last_sent).count();
                 self.send_closing(cursor, unsent as u64, form).await;
                 Some(SessionEnd::CutOff)
             }
@@ -244,7 +293,8 @@ impl<C: Connection> Session<C> {
             "run_id": run.as_ref().map(RunId::as_str),
             "recording": path.display().to_string(),
         });
-        let text = form.control(STREAM_CLOSING, self.last_sent, fields);
+        let last_sent = self.last_sent.load(Ordering::Relaxed);
+        let text = form.control(STREAM_CLOSING, last_sent, fields);
         let telling = async {
             self.connection.feed(&text).await?;
             self.connection.flush().await
@@ -266,6 +316,7 @@ impl<C: Connection> Session<C> {
     /// Closes the connection with the close code for this end.
     pub async fn close(mut self, end: SessionEnd) {
         let Self { connection, progress, limits, last_sent, .. } = &mut self;
+        let last_sent = last_sent.load(Ordering::Relaxed);
         let resume =
             format!("resume after seq {last_sent}: proctor serve, /ws?run=…&since={last_sent}");
         match end {
@@ -292,6 +343,26 @@ impl<C: Connection> Session<C> {
 async fn stopped(stop: &mut watch::Receiver<bool>) {
     // A dropped sender counts as a stop.
     let _ = stop.wait_for(|stop| *stop).await;
+}
+
+/// Returns when the stream has ended and the client receives the rest too slowly. The stream may end while a batch is being sent.
+async fn too_slow(
+    pace: &mut Option<PaceWatch>,
+    demanded: Option<EndPace>,
+    last_sent: &Arc<AtomicU64>,
+    batch: &[StreamEvent],
+    cursor: &impl EventCursor,
+) {
+    let Some(demanded) = demanded else { return std::future::pending().await };
+    while pace.is_none() && !cursor.has_ended() {
+        tokio::time::sleep(demanded.window).await;
+    }
+    let begin = || {
+        let sent = last_sent.load(Ordering::Relaxed);
+        let unsent = batch.last().map_or(0, |last| last.seq.saturating_sub(sent));
+        PaceWatch::new(demanded, last_sent, unsent + cursor.behind(), Instant::now())
+    };
+    pace.get_or_insert_with(begin).lost().await;
 }
 
 /// Waits until sending has to end.
@@ -323,48 +394,6 @@ impl LagReports {
             self.next = now + LAG_INTERVAL;
         }
         due
-    }
-}
-
-/// The message form of one client, with the state of its translation.
-enum MessageForm {
-    Flat,
-    Envelope(Box<Translator>),
-}
-
-impl MessageForm {
-    /// In the older form results repeat what starts said; a client that resumes has had those.
-    async fn new(format: MessageFormat, cursor: &mut impl EventCursor) -> io::Result<Self> {
-        if format == MessageFormat::Flat {
-            return Ok(Self::Flat);
-        }
-        let mut form = Self::Envelope(Box::default());
-        for start in cursor.example_starts().await? {
-            form.message(&start);
-        }
-        Ok(form)
-    }
-
-    fn message(&mut self, sent: &StreamEvent) -> Option<std::sync::Arc<str>> {
-        match self {
-            Self::Flat => Some(std::sync::Arc::clone(&sent.text)),
-            Self::Envelope(translator) => {
-                let event = Event::from_json(&sent.text).ok()?;
-                Some(translator.translate(&event).to_string().into())
-            }
-        }
-    }
-
-    /// A message that is no event of the run.
-    fn control(&self, name: &str, seq: u64, mut fields: Value) -> String {
-        fields["seq"] = seq.into();
-        match self {
-            Self::Envelope(_) => json!({ "event": name, "data": fields }).to_string(),
-            Self::Flat => {
-                fields["event_type"] = name.into();
-                fields.to_string()
-            }
-        }
     }
 }
 

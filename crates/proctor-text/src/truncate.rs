@@ -7,8 +7,8 @@ use crate::terminal::one_line;
 /// What stands for the part that was cut.
 pub const ELLIPSIS: &str = "…";
 
-/// The first `limit` characters, without a mark and without regard to graphemes: for texts that are stored or compared.
-pub fn first_characters(text: &str, limit: usize) -> &str {
+/// The first `limit` characters, without a mark and without regard to graphemes.
+fn first_characters(text: &str, limit: usize) -> &str {
     match text.char_indices().nth(limit) {
         Some((end, _)) => &text[..end],
         None => text,

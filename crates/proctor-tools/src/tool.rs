@@ -31,6 +31,31 @@ pub enum Group {
     Cover,
 }
 
+impl Group {
+    /// All of them, the most used first.
+    pub const ALL: [Self; 4] = [Self::Runs, Self::Journal, Self::Workspaces, Self::Cover];
+
+    /// Its name for clients and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Journal => "journal",
+            Self::Runs => "runs",
+            Self::Workspaces => "workspaces",
+            Self::Cover => "cover",
+        }
+    }
+
+    /// What its tools are for, in a few words.
+    pub fn purpose(self) -> &'static str {
+        match self {
+            Self::Journal => "hypotheses and what became of them",
+            Self::Runs => "runs of this project's examples",
+            Self::Workspaces => "orchestrator runs against a scripted model",
+            Self::Cover => "specs for untested Ruby code",
+        }
+    }
+}
+
 /// What a client may assume about a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hints {

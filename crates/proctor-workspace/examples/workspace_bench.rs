@@ -9,7 +9,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use proctor_process::GuardCommand;
-use proctor_workspace::{CallContext, Config, Limits, Program, Tools, agent_tools};
+use proctor_sandbox::Launcher;
+use proctor_workspace::{CallContext, Config, Limits, Program, Sandbox, Tools, agent_tools};
 use serde_json::{Value, json};
 
 const RUNS: usize = 15;
@@ -44,11 +45,13 @@ fn tools(folder: &Path, ralph: &Path) -> Tools {
         temp,
         guard: GuardCommand::new(&program, ["guard"]),
         mock: Program::new(&program, ["mock"]),
+        sandbox: Sandbox::new(Some(Launcher::new(&program, ["sandbox"]))),
         detached: None,
         ralph: Some(ralph.to_owned()),
         path: std::env::var_os("PATH").unwrap(),
         inheritable: std::collections::BTreeMap::new(),
         limits: Limits::default(),
+        redactor: proctor_redact::Redactor::default(),
     })
 }
 
@@ -111,7 +114,7 @@ fn unhooked(home: &Path) -> PathBuf {
 fn bare_run(ralph: &Path, workspace: &Path, home: &Path, config: &Path) -> Duration {
     let run = home.join("runs/1");
     for name in ["counts.json", "calls.jsonl", "hooks.jsonl"] {
-        let _ = fs::remove_file(run.join(name));
+        let _ = fs::remove_file(run.join("notes").join(name));
     }
     let began = Instant::now();
     let status = Command::new(ralph)

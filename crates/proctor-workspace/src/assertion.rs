@@ -198,6 +198,9 @@ pub struct AssertionResult {
     pub assertion: String,
     /// Whether it holds.
     pub passed: bool,
+    /// Whether it could not be decided: secrets are masked in the text, and may be what it is about. `passed` is false then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub undecided: bool,
     /// What was expected.
     pub expected: Value,
     /// What was found.
@@ -211,7 +214,7 @@ pub struct AssertionResult {
     /// The pattern it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
-    /// Why it does not hold, in words.
+    /// Why it does not hold, or why that is unknown, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }

@@ -7,6 +7,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use proctor_process::GuardCommand;
+use proctor_redact::Redactor;
+
+use crate::confined::Sandbox;
 
 /// A program with leading arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +45,10 @@ pub struct Limits {
     pub output_bytes: u64,
     /// Largest file that a run may write; larger writes fail inside the run.
     pub file_bytes: u64,
+    /// Bytes that a mock run may add to its workspace; one that adds more is ended.
+    pub workspace_bytes: u64,
+    /// Files and folders that a mock run may add to its workspace; one that adds more is ended.
+    pub workspace_files: u64,
     /// Largest file that is read for an assertion or kept in a snapshot.
     pub read_bytes: u64,
     /// Most text of one field of an answer.
@@ -59,6 +66,8 @@ impl Default for Limits {
         Self {
             output_bytes: 10 * 1024 * 1024,
             file_bytes: 1024 * 1024 * 1024,
+            workspace_bytes: 2 * 1024 * 1024 * 1024,
+            workspace_files: 200_000,
             read_bytes: 64 * 1024 * 1024,
             field_bytes: 64 * 1024,
             answer_bytes: 1024 * 1024,
@@ -77,8 +86,10 @@ pub struct Config {
     pub temp: PathBuf,
     /// The program that guards process trees.
     pub guard: GuardCommand,
-    /// The program that calls [`crate::mock::main`]: mock model, hooks, launcher.
+    /// The program that calls [`crate::mock::main`]: mock model, hooks, launcher of runs with a real model.
     pub mock: Program,
+    /// How mock runs are confined.
+    pub sandbox: Sandbox,
     /// The program that executes detached runs: it is given the path of an order file and must
     /// call [`crate::Tools::execute_order`]. Without it `detach` is refused.
     pub detached: Option<Program>,
@@ -90,6 +101,8 @@ pub struct Config {
     pub inheritable: BTreeMap<String, String>,
     /// Bounds.
     pub limits: Limits,
+    /// Removes secrets from sessions, outputs and logs of calls. Fixtures and snapshots hold files byte for byte.
+    pub redactor: Redactor,
 }
 
 impl Config {

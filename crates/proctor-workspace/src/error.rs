@@ -28,6 +28,8 @@ pub enum ErrorKind {
     UnknownSnapshot,
     /// A path leaves the workspace, or a name is reserved.
     NotAllowed,
+    /// A run could not be confined: not at all, or not as its caller requires.
+    NotConfined,
     /// A program that is needed is not there.
     MissingProgram,
     /// A real backend was asked for without its credentials.

@@ -8,7 +8,7 @@ mod read;
 mod schema;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -93,6 +93,14 @@ enum CassetteFileProblem {
 const LARGEST_CASSETTE: u64 = 64 << 20;
 
 impl WorkspaceFile {
+    /// Makes the paths of `setup.read` absolute, from the folder that the file stands in.
+    pub fn resolve_read(&mut self, folder: &Path) {
+        for path in &mut self.setup.read {
+            let joined = folder.join(&path);
+            *path = std::path::absolute(&joined).unwrap_or(joined);
+        }
+    }
+
     /// Reads the cassette that the file names, from the folder that the file stands in.
     pub fn load_cassette(&mut self, folder: &Path) -> Result<(), CassetteFileError> {
         let Some(name) = &self.run.cassette else { return Ok(()) };
@@ -132,6 +140,9 @@ pub struct SetupSection {
     /// Which orchestrator (default: ralph).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub orchestrator: Option<Orchestrator>,
+    /// Files and folders outside of the workspace that mock runs may read; relative to the folder of this file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub read: Vec<PathBuf>,
     /// Make the workspace a git repository of its own.
     #[serde(default)]
     pub git: bool,
@@ -167,6 +178,9 @@ pub struct RunSection {
     /// folder. The assertion `no_drift` tells whether the run is still the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cassette: Option<String>,
+    /// Refuse the run unless it can be confined completely (backend `mock` only). Without it, what this machine lacks is a warning.
+    #[serde(default)]
+    pub require_confinement: bool,
     /// Too few responses are part of the test, not a mistake in it.
     #[serde(default)]
     pub allow_exhausted: bool,

@@ -6,18 +6,21 @@
 //! it needs to know ([`Config`]).
 //!
 //! Isolation is by construction: a folder, a home and a configuration of its own for every workspace, an
-//! environment of nothing but what was named, a ceiling for git, a guard for the process tree, no
-//! network for mock runs where the kernel allows, paths that are resolved beneath the workspace by
-//! the kernel itself, and an allow-list of real models.
+//! environment of nothing but what was named, a ceiling for git, a guard for the process tree, a sandbox
+//! (`proctor-sandbox`) for mock runs, paths that are resolved beneath the workspace by the kernel itself, and an
+//! allow-list of real models.
 
 mod assertion;
 mod cassette;
 mod config;
+mod confined;
 pub mod contained_path;
 mod coverage;
 mod disk;
 mod error;
 pub mod file;
+#[doc(hidden)]
+pub mod fuzzing;
 mod glob;
 mod limits;
 pub mod mock;
@@ -31,6 +34,7 @@ pub mod topic;
 pub use assertion::{Assertion, AssertionError, AssertionResult, QueryError};
 pub use cassette::{Cassette, CassetteCall, Difference, Drift};
 pub use config::{Config, Limits, Program};
+pub use confined::Sandbox;
 pub use coverage::{Coverage, Reached};
 pub use error::{ErrorKind, ToolError};
 pub use glob::{FilePatternError, FilePatterns};

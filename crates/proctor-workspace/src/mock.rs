@@ -3,7 +3,7 @@
 //! The orchestrator calls our own program ([`main`]) in the place of a model. Which response it gives is
 //! decided by `choose`, a pure function of script, counts, hat and prompt; counts and log live in
 //! the run's folder, under a lock, so that parallel calls are served one by one. The same program
-//! serves as hook, as launcher and as the stand-in that refuses to be a real model.
+//! serves as hook, as launcher of real models and as the stand-in that refuses to be a real model.
 
 pub(crate) mod call;
 pub(crate) mod choose;
@@ -16,8 +16,11 @@ pub(crate) mod script;
 pub(crate) mod tags;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+use proctor_files::{Links, limits};
 
 pub use script::{MockEvent, MockResponse};
 
@@ -25,6 +28,22 @@ pub use script::{MockEvent, MockResponse};
 pub const EXHAUSTED: u8 = 97;
 /// The exit code of the stand-in for a real model.
 pub(crate) const BLOCKED: u8 = 126;
+
+/// The folder, in that of a run, that everything inside writes to: counts, calls, hooks and the orchestrator's recording. The rest of the
+/// run's folder is read-only for a confined run. Folders of earlier versions have no such folder.
+pub(crate) fn notes_folder(run: &Path) -> PathBuf {
+    let folder = run.join(NOTES);
+    if folder.is_dir() { folder } else { run.to_owned() }
+}
+
+/// The name of [`notes_folder`].
+pub(crate) const NOTES: &str = "notes";
+
+/// Reads notes of a run. Whoever ran there may have put anything in their place: links and pipes are refused.
+pub(crate) fn read_notes(run: &Path, name: &str) -> io::Result<Vec<u8>> {
+    let path = notes_folder(run).join(name);
+    proctor_files::read_with(&path, limits::PROGRAM_OUTPUT, Links::Refuse)
+}
 
 /// How the program looks up an environment variable; the binary alone reads the environment.
 pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<OsString>;
@@ -35,7 +54,6 @@ pub(crate) struct Arguments {
     pub(crate) hat: Option<String>,
     pub(crate) name: Option<String>,
     pub(crate) real: Option<PathBuf>,
-    pub(crate) network: bool,
     pub(crate) file_bytes: Option<u64>,
     /// What followed `-p`, or stood alone.
     pub(crate) prompt: Option<String>,
@@ -64,7 +82,6 @@ fn parse(arguments: impl Iterator<Item = OsString>) -> Option<Arguments> {
         hat: None,
         name: None,
         real: None,
-        network: true,
         file_bytes: None,
         prompt: None,
         rest: Vec::new(),
@@ -78,7 +95,6 @@ fn parse(arguments: impl Iterator<Item = OsString>) -> Option<Arguments> {
             "--hat" => parsed.hat = Some(value()?.into_string().ok()?),
             "--name" => parsed.name = Some(value()?.into_string().ok()?),
             "--real" => parsed.real = Some(value()?.into()),
-            "--no-network" => parsed.network = false,
             "--file-bytes" => parsed.file_bytes = Some(value()?.to_str()?.parse().ok()?),
             "-p" | "--prompt" => parsed.prompt = Some(value()?.to_string_lossy().into_owned()),
             "--" => {
@@ -98,6 +114,6 @@ fn blocked(arguments: &Arguments) -> ExitCode {
         "arguments": arguments.rest.iter().take(8).map(|word| word.to_string_lossy())
             .map(|word| word.chars().take(200).collect::<String>()).collect::<Vec<_>>(),
     });
-    let _ = crate::disk::append_line(&arguments.state.join("blocked.jsonl"), &call);
+    let _ = crate::disk::append_line(&notes_folder(&arguments.state).join("blocked.jsonl"), &call);
     ExitCode::from(BLOCKED)
 }

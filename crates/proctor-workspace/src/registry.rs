@@ -52,6 +52,9 @@ pub(crate) struct Record {
     pub(crate) config: Value,
     pub(crate) scratchpad: Option<String>,
     pub(crate) created_files: Vec<String>,
+    /// What mock runs may read outside of the workspace.
+    #[serde(default)]
+    pub(crate) read: Vec<PathBuf>,
 }
 
 /// One registered workspace.
@@ -240,6 +243,7 @@ pub(crate) struct NewRecord {
     pub(crate) orchestrator: Orchestrator,
     pub(crate) config: Value,
     pub(crate) scratchpad: Option<String>,
+    pub(crate) read: Vec<PathBuf>,
 }
 
 /// Registers a workspace and makes its folder. It is not ready until [`Place::save`] says so.
@@ -261,6 +265,7 @@ pub(crate) fn create(config: &Config, new: NewRecord) -> Result<(Place, Workspac
         config: new.config,
         scratchpad: new.scratchpad,
         created_files: Vec::new(),
+        read: new.read,
     };
     let mut place = Place { home, record };
     let held = place.hold(SHORT_WAIT)?;

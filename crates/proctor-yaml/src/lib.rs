@@ -15,6 +15,8 @@ mod problem;
 mod read;
 
 pub use self::at::{At, LIST_MARK};
-pub use self::node::{BYTE_ORDER_MARK, Key, Kind, MAX_DEPTH, Node, NotYaml, Place, read_yaml};
+pub use self::node::{
+    BYTE_ORDER_MARK, Key, Kind, MAX_DEPTH, Node, NotYaml, Place, read_yaml, with_deep_stack,
+};
 pub use self::problem::{FileProblem, Finding, Findings, nearest_or_known};
 pub use self::read::{ValueError, read_node, read_value};

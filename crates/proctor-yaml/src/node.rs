@@ -79,8 +79,9 @@ pub fn read_yaml(text: &str) -> Result<Node, NotYaml> {
     with_deep_stack(|| parse(text))
 }
 
-/// Runs something that recurses as deeply as a document is nested, with a stack that is large enough for [`MAX_DEPTH`] levels.
-pub(crate) fn with_deep_stack<T>(work: impl FnOnce() -> T) -> T {
+/// Runs something that recurses as deeply as a document is nested, with a stack that is large enough for [`MAX_DEPTH`] levels. Within
+/// `work` further calls cost nothing; each call outside maps a stack of its own, so whoever reads many trees puts one call around them.
+pub fn with_deep_stack<T>(work: impl FnOnce() -> T) -> T {
     /// Measured in a debug build: a level of a scenario takes up to 200 KiB.
     const STACK: usize = 64 << 20;
     stacker::maybe_grow(STACK / 2, STACK, work)
@@ -115,7 +116,8 @@ fn exceeded_limit(error: &serde_saphyr::Error) -> Option<String> {
     Some(match breach {
         BudgetBreach::Depth { .. } => format!("nested too deeply: at most {MAX_DEPTH} levels"),
         BudgetBreach::Nodes { .. } => format!("too large: at most {MAX_VALUES} values"),
-        other => format!("too large: {other:?}"),
+        // Mostly aliases: a short file may expand to more than anyone writes.
+        _ => "too large: more values, aliases or text than a file may have".to_owned(),
     })
 }
 

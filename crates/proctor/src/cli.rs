@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::commands::baseline::BaselineArguments;
+use crate::commands::bisect::BisectArguments;
 use crate::commands::compare::{CompareArguments, CompareFormat};
 use crate::commands::completions::CompletionsArguments;
 use crate::commands::cover::arguments::{CoverArguments, CoverFormat};
@@ -16,6 +17,7 @@ use crate::commands::init::InitArguments;
 use crate::commands::journal::JournalArguments;
 use crate::commands::list::ListArguments;
 use crate::commands::mcp::McpArguments;
+use crate::commands::mutate::MutateArguments;
 use crate::commands::rejudge::RejudgeArguments;
 use crate::commands::run::arguments::RunArguments;
 use crate::commands::runs::RunsArguments;
@@ -67,6 +69,9 @@ pub(crate) enum Command {
     Run(Box<RunArguments>),
     /// List the examples that would run
     List(ListArguments),
+
+    /// Find out which examples make another one fail
+    Bisect(BisectArguments),
     /// Show a recorded run as a readable transcript
     Show(ShowArguments),
     /// Follow a run, here or elsewhere, while it happens
@@ -89,6 +94,8 @@ pub(crate) enum Command {
     Validate(ValidateArguments),
     /// Write specs for untested Ruby code, run them and review them
     Cover(Box<CoverArguments>),
+    /// Put small faults into the code and see which of them the specs notice
+    Mutate(Box<MutateArguments>),
     /// Keep score: what you believed, what you predicted, what really happened
     Journal(JournalArguments),
     /// Offer Proctor's tools to an agent, over MCP on standard input and output
@@ -125,6 +132,7 @@ impl Command {
     pub(crate) fn prints_json(&self) -> bool {
         let format = match self {
             Self::List(arguments) => arguments.format,
+            Self::Bisect(arguments) => arguments.format,
             Self::Show(arguments) => arguments.format,
             Self::Watch(arguments) => arguments.format,
             Self::Serve(arguments) => arguments.format,
@@ -134,6 +142,7 @@ impl Command {
             Self::History(arguments) => arguments.format,
             Self::Validate(arguments) => arguments.format,
             Self::Tool(arguments) => arguments.format,
+            Self::Mutate(arguments) => arguments.format,
             Self::Doctor(arguments) => arguments.format,
             Self::Compare(arguments) => return arguments.format == CompareFormat::Json,
             Self::Cover(arguments) => return arguments.format == CoverFormat::Json,

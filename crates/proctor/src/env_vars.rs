@@ -36,8 +36,8 @@ macro_rules! variables {
 }
 
 variables! { READ:
-    PROCTOR_EVENTS = "Where events go besides the recording: `DEST[,DEST…]`, each a path for JSON lines or `ws://localhost:PORT`. Beaten by `--events`.";
-    RSPEC_AGENTS_EVENTS = "The same under its older name; used when `PROCTOR_EVENTS` is not set.";
+    PROCTOR_EVENTS = "Where events go besides the recording: `DEST[,DEST…]`, each a path for JSON lines or `ws://localhost:PORT`. Adds to `--events`.";
+    RSPEC_AGENTS_EVENTS = "The same under its older name; adds to `PROCTOR_EVENTS`.";
     PROCTOR_RUBY = "The Ruby to run suites with. Beats `tools.ruby` of proctor.toml.";
     PROCTOR_BUNDLER = "`0`: suites in Ruby are loaded without Bundler, Gemfile or not.";
     PROCTOR_AT_EXIT = "Where `at_exit` blocks of a suite in Ruby run: in the process that loads it (when not set), `all`: in workers too, `none`: nowhere.";
@@ -51,13 +51,13 @@ variables! { READ:
     PROCTOR_TOKEN = "The token that `proctor serve` demands; random when it is not set. Needed to listen beyond this machine.";
     NO_COLOR = "When set, no colours. Beaten by `--color`.";
     HOME = "The home folder; it is never taken for a project's root.";
-    XDG_CACHE_HOME = "The Ruby library is unpacked in `proctor` below it (else below `~/.cache`).";
+    XDG_CACHE_HOME = "The Ruby library and the programs that serve agents in Python and JavaScript are unpacked in `proctor` below it (else below `~/.cache`).";
     XDG_STATE_HOME = "Workspaces of the test tools are registered in `proctor` below it (else below `~/.local/state`).";
     TMPDIR = "Workspaces and sockets for workers are made below it (else below `/tmp`).";
     TERM = "`dumb` means that there is no screen to draw on.";
     GITHUB_ACTIONS = "Failures become annotations; so that tests cannot forge them, their lines are altered where they look like commands.";
     GITHUB_STEP_SUMMARY = "Where a job on GitHub shows its summary: `proctor run` appends the Markdown report there.";
-    OTEL_EXPORTER_OTLP_HEADERS = "Headers for `--otlp`, as in `authorization=Bearer%20TOKEN,x-team=a` (builds with the feature `otlp`).";
+    OTEL_EXPORTER_OTLP_HEADERS = "Headers for `--otlp`, as in `authorization=Bearer%20TOKEN,x-team=a`.";
     CI = "Lines instead of a screen; so do `CONTINUOUS_INTEGRATION` and `GITHUB_ACTIONS`. The variables of coding agents (`CLAUDECODE`, `CURSOR_AGENT`, `GEMINI_CLI`, …) make the output terse.";
     ANTHROPIC_API_KEY = "The key for models of Anthropic, unless a model names another variable by `key_env`. It is sent to Anthropic's own address only, and written nowhere.";
     OPENAI_API_KEY = "The same for models of OpenAI. Models with a `url` of their own get a key only by `key_env`.";

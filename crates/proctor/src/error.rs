@@ -12,7 +12,7 @@ use proctor_history::{BaselineError, HistoryError};
 use proctor_mcp::ServeError;
 use proctor_record::destinations::BadDestination;
 use proctor_record::{LoadError, RecordError, ResolveError, StoreError};
-use proctor_runner::{AlreadyStarted, BadPattern, MissingPath};
+use proctor_runner::{AlreadyStarted, BadPattern, UnusablePath};
 use proctor_stream::RemoteError;
 use proctor_tui::TuiError;
 use serde_json::{Value, json};
@@ -221,7 +221,7 @@ classify! {
     BadDestination => Usage,
     BadPattern => Usage,
     HistoryError => System,
-    MissingPath => NotFound,
+    UnusablePath => NotFound,
     RecordError => System,
     RemoteError => System,
     ResolveError => NotFound,

@@ -28,6 +28,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return report_usage_error(&suggestions::without_hidden(error)),
     };
+    protect_memory(&cli.command);
     let mut terminal = Terminal::new(cli.color, cli.command.prints_json());
     match run(&cli, &mut terminal) {
         Ok(code) if code == ExitCode::SUCCESS && terminal.failure().is_some() => {
@@ -46,10 +47,29 @@ fn main() -> ExitCode {
     }
 }
 
+/// Keeps programs of the same user, agents under test among them, from reading this process's environment and memory by `/proc`.
+/// Processes that set up a namespace must write to their own `/proc` folder; they hold no keys.
+fn protect_memory(command: &Command) {
+    #[cfg(target_os = "linux")]
+    if !matches!(command, Command::Guard | Command::Sandbox(_) | Command::Mock(_)) {
+        use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+        // A kernel that refuses leaves everything as it is on other systems.
+        let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = command;
+}
+
 /// Prints help or a usage error. A hook must not stop its host even then.
 fn report_usage_error(error: &clap::Error) -> ExitCode {
     let is_hook = commands::journal::hook::is_meant(std::env::args_os());
-    let _ = error.print();
+    let text = error.to_string();
+    if let std::borrow::Cow::Owned(clean) = secrets::without(&text) {
+        // A usage error repeats the argument. Colours are lost, which nobody misses here.
+        terminal::print_plain(error.use_stderr(), &clean);
+    } else {
+        let _ = error.print();
+    }
     if is_hook {
         ExitCode::SUCCESS
     } else {
@@ -60,6 +80,8 @@ fn report_usage_error(error: &clap::Error) -> ExitCode {
 fn run(cli: &Cli, terminal: &mut Terminal) -> Result<ExitCode, CommandError> {
     match &cli.command {
         Command::Run(arguments) => commands::run::run(arguments, cli, terminal),
+        Command::Bisect(arguments) => commands::bisect::run(arguments, cli, terminal),
+        Command::Mutate(arguments) => commands::mutate::run(arguments, cli, terminal),
         Command::List(arguments) => commands::list::run(arguments, cli, terminal),
         Command::Show(arguments) => commands::show::run(arguments, cli, terminal),
         Command::Serve(arguments) => commands::serve::run(arguments, cli, terminal),

@@ -30,6 +30,13 @@ pub(crate) fn pass_on(stream: Stream, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
+/// Prints a text where no terminal was made yet: help and usage errors.
+pub(crate) fn print_plain(to_stderr: bool, text: &str) {
+    let stream = if to_stderr { Stream::Err } else { Stream::Out };
+    // The reader may have gone away; ignore.
+    let _ = pass_on(stream, text.as_bytes());
+}
+
 /// Where commands print.
 pub(crate) struct Terminal {
     color: ColorChoice,
@@ -70,16 +77,39 @@ impl Terminal {
         self.print_unfiltered(&secrets::without(text))
     }
 
+    /// Writes bytes that may be no text, without secrets; a closed standard output is not an error.
+    pub(crate) fn print_bytes_if_read(&mut self, bytes: &[u8]) -> Result<(), CommandError> {
+        match self.write_out(&secrets::without_in_bytes(bytes)) {
+            Err(error) if error.is_broken_pipe() => Ok(()),
+            outcome => outcome,
+        }
+    }
+
     /// Writes text as it is: for what prints a secret on purpose, such as the address of a server with its token.
     pub(crate) fn print_unfiltered(&mut self, text: &str) -> Result<(), CommandError> {
+        self.write_out(text.as_bytes())
+    }
+
+    /// Writes a piece of a report from which secrets were taken out.
+    pub(crate) fn print_piece(&mut self, piece: &str) -> Result<(), CommandError> {
+        self.write_out(piece.as_bytes())
+    }
+
+    fn write_out(&mut self, bytes: &[u8]) -> Result<(), CommandError> {
         let mut out = io::stdout().lock();
-        let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        let written = out.write_all(bytes).and_then(|()| out.flush());
         if let Err(error) = &written
             && error.kind() != io::ErrorKind::BrokenPipe
         {
             self.failure.get_or_insert_with(|| error.to_string());
         }
         Ok(written?)
+    }
+
+    /// Writes text without secrets to standard error, where standard output is for something else.
+    #[expect(clippy::unused_self, reason = "printing goes through the terminal, whatever it needs")]
+    pub(crate) fn print_to_stderr(&mut self, text: &str) -> Result<(), CommandError> {
+        Ok(pass_on(Stream::Err, secrets::without(text).as_bytes())?)
     }
 
     /// Prints text; a closed standard output is not an error, so that the result still decides the exit code.

@@ -45,8 +45,7 @@ module Proctor
       ThreadGroup.new.add(@thread)
     end
 
-    # A test may kill every thread it can see. The rest of a half-read line is still in the buffer
-    # of the input, so reading simply goes on.
+    # A test may kill every thread it can see. What was not handled is still in the input, so reading simply goes on.
     def revive
       start(@owner, &@on_end) unless @thread.alive?
     end

@@ -22,6 +22,11 @@ module Proctor
         end
       end
 
+      # The line if it is open; nothing is started for it.
+      def open_line
+        worker? || (@line && !@line.foreign_process? && !@line.gone?) ? line : nil
+      end
+
       # Whether this process works for a run that somebody else conducts.
       def worker?
         !Channel.current.nil?

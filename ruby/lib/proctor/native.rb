@@ -22,6 +22,7 @@ module Proctor
     IO_WRITE = IO.instance_method(:write)
     IO_FLUSH = IO.instance_method(:flush)
     IO_GETS = IO.instance_method(:gets)
+    SELECT = IO.method(:select)
     READ_FILE = File.method(:binread)
     LIST_DIRECTORY = Dir.method(:children)
     NEW_THREAD = Thread.method(:new)
@@ -40,6 +41,15 @@ module Proctor
 
     def nanoseconds
       CLOCK.call(MONOTONIC, :nanosecond)
+    end
+
+    # A thread that says nothing when it fails, in a group where code that looks at its own threads does not find it.
+    def background(name, &work)
+      thread = NEW_THREAD.call(&work)
+      thread.name = name
+      thread.report_on_exception = false
+      ThreadGroup.new.add(thread)
+      thread
     end
 
     def write(io, bytes)

@@ -18,8 +18,13 @@
 require "rspec/core"
 require_relative "version" unless defined?(Proctor::VERSION)
 require_relative "host"
+if defined?(RSpec::Agents) && !RSpec::Agents.const_defined?(:STAND_IN, false)
+  raise Proctor::UsageError, "the gem rspec-agents is loaded already; both it and proctor/rspec define `agent`, `user` and `expect` in groups of " \
+                             "`type: :agent`: take one of them out (docs/moving-from-rspec-agents.md)"
+end
 require_relative "rspec/configuration"
-require_relative "rspec/observers"
+require_relative "observers"
+require_relative "rspec_integration"
 require_relative "rspec/agent"
 require_relative "rspec/values"
 require_relative "rspec/chat"
@@ -30,3 +35,6 @@ require_relative "rspec/matchers"
 require_relative "rspec/example_words"
 require_relative "rspec/run_reporter"
 require_relative "rspec/install"
+
+# The name under which the design of observers knows this library; a gem of that name has precedence.
+RspecAgents = Proctor unless defined?(RspecAgents)

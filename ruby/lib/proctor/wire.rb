@@ -93,31 +93,43 @@ module Proctor
 
     # Reads lines, drops the over-long and the malformed ones, yields hashes. Returns at the end of
     # the stream.
+    #
+    # A test may kill the reading thread at any time. It can die only while it waits for a line to begin, before anything is
+    # read: a kill that arrives during the system call would lose what the call has read, a later one what is being handled.
     class Reader
       KEYS = %w[id reply_to action type].freeze
 
       def initialize(io, &on_problem)
         @io = io
+        @readers = [io].freeze
         @on_problem = on_problem
       end
 
-      def each
-        while (line = Native::IO_GETS.bind_call(@io, "\n", MAX_LINE + 1))
-          if line.bytesize > MAX_LINE && !line.end_with?("\n")
-            skip_rest_of_line
-            @on_problem.call("a line longer than #{MAX_LINE} bytes was dropped")
-            next
-          end
-          next if line == "\n"
-
-          message = decode(line)
-          yield message if message
+      def each(&handle)
+        loop do
+          Native::SELECT.call(@readers)
+          break unless Thread.handle_interrupt(Object => :never) { handle_line(&handle) }
         end
       rescue Errno::ECONNRESET, Errno::EBADF, IOError
         nil
       end
 
       private
+
+      # False at the end of the stream.
+      def handle_line
+        line = Native::IO_GETS.bind_call(@io, "\n", MAX_LINE + 1)
+        return false unless line
+
+        if line.bytesize > MAX_LINE && !line.end_with?("\n")
+          skip_rest_of_line
+          @on_problem.call("a line longer than #{MAX_LINE} bytes was dropped")
+        elsif line != "\n"
+          message = decode(line)
+          yield message if message
+        end
+        true
+      end
 
       def skip_rest_of_line
         loop do

@@ -19,7 +19,9 @@ class PlainRSpec
   def self.exception(root, exception)
     return unless exception
 
-    line = (exception["backtrace"] || []).find { |each| each.start_with?("#{root}/") }
+    # RSpec 3.13 writes paths relative to the folder, as it shows them; 3.12 writes them whole.
+    lines = (exception["full_backtrace"] || exception["backtrace"] || []).map { |each| each.sub(%r{\A\./}, "#{root}/") }
+    line = lines.find { |each| each.start_with?("#{root}/") }
     [exception["class"], clean(exception["message"]), line]
   end
 

@@ -7,6 +7,12 @@ import { contradicts, countedAs, deciding, DEFAULT_POLICY, endOf, fails, verdict
 
 const SHORT = 300;
 
+/** The beginning of a long text, with a mark where it was cut; as the server does it. */
+function shortened(text: string): string {
+  const characters = [...text];
+  return characters.length <= SHORT ? text : `${characters.slice(0, SHORT - 1).join("")}…`;
+}
+
 export interface Run {
   header: Header;
   rows: Row[];
@@ -194,7 +200,7 @@ function inAttempt(row: Row, attempt: Attempt, event: Event): void {
       attempt.finished_at = event.time ?? null;
       attempt.duration_ms = event.duration_ms ?? null;
       const message: string | undefined = event.exception?.message ?? event.message;
-      attempt.message = message === undefined ? null : [...message].slice(0, SHORT).join("");
+      attempt.message = message === undefined ? null : shortened(message);
       break;
     }
     case "UserMessage":

@@ -2,16 +2,19 @@
 //!
 //! A program that serves one conversation at a time prints for that one, until it serves another: a line may come a moment
 //! after the answer. While it serves several at once, lines cannot be attributed and belong to the run. Lines wait here, a bounded number of them,
-//! until the run reads them.
+//! until the run reads them. A program that knows for which conversation it prints says so (`agent.output`), whatever else it serves.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use proctor_process::protocol::Notification;
 use proctor_process::{ManagedProcess, OutputStream};
 use proctor_redact::Redactor;
+use serde::Deserialize;
 use tokio::sync::Notify;
 
 use super::malformed_lines::MalformedLines;
+use super::reports::ReportRoutes;
 use crate::attempt_id::AttemptId;
 
 /// The most lines that are kept until they are read; older ones are dropped.
@@ -77,13 +80,86 @@ impl AgentOutput {
     }
 }
 
+/// The notification that carries output of one conversation.
+const OUTPUT: &str = "agent.output";
+/// The most reported lines that are kept for the message about the end of a process.
+const RECENT_LINES: usize = 5;
+
+#[derive(Deserialize)]
+struct OutputReport {
+    conversation_id: String,
+    #[serde(default)]
+    stream: String,
+    text: String,
+}
+
+/// Output that a process reports over its channel instead of printing it.
+#[derive(Debug)]
+pub(crate) struct ReportedOutput {
+    agent: Arc<str>,
+    printed: Arc<AgentOutput>,
+    conversations: Mutex<HashMap<String, AttemptId>>,
+    recent: Mutex<VecDeque<String>>,
+}
+
+impl ReportedOutput {
+    pub(crate) fn new(agent: &str, printed: &Arc<AgentOutput>) -> Self {
+        let (conversations, recent) = (Mutex::default(), Mutex::default());
+        Self { agent: agent.into(), printed: Arc::clone(printed), conversations, recent }
+    }
+
+    /// Takes a notification; false if it is no output.
+    pub(crate) fn take(&self, notification: &Notification) -> bool {
+        if *notification.kind != *OUTPUT {
+            return false;
+        }
+        let Ok(report) = notification.body.parse::<OutputReport>() else { return false };
+        let attempt_id = lock(&self.conversations).get(&report.conversation_id).cloned();
+        for line in report.text.lines() {
+            self.keep_recent(line);
+            let (agent, attempt_id) = (Arc::clone(&self.agent), attempt_id.clone());
+            let stderr = report.stream == "stderr";
+            self.printed.push(AgentOutputLine { agent, attempt_id, stderr, text: line.into() });
+        }
+        true
+    }
+
+    fn keep_recent(&self, line: &str) {
+        let mut recent = lock(&self.recent);
+        if recent.len() >= RECENT_LINES {
+            recent.pop_front();
+        }
+        recent.push_back(line.to_owned());
+    }
+
+    /// The last lines, the oldest first.
+    pub(crate) fn recent(&self) -> Vec<String> {
+        lock(&self.recent).iter().cloned().collect()
+    }
+
+    /// Output with this name belongs to the attempt until [`Self::forget`].
+    pub(crate) fn register(&self, conversation: &str, attempt_id: &AttemptId) {
+        lock(&self.conversations).insert(conversation.to_owned(), attempt_id.clone());
+    }
+
+    pub(crate) fn forget(&self, conversation: &str) {
+        lock(&self.conversations).remove(conversation);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Reads the output of one process and attributes its lines to conversations.
 #[derive(Debug)]
 pub(crate) struct OutputListener {
     agent: Arc<str>,
     printed: Arc<AgentOutput>,
+    reported: Arc<ReportedOutput>,
     served: Mutex<ServedConversations>,
     malformed: Arc<MalformedLines>,
+    reports: Arc<ReportRoutes>,
 }
 
 /// The conversations that the process serves.
@@ -98,15 +174,17 @@ impl OutputListener {
     /// Listens to a process until it ends.
     pub(crate) fn start(
         process: &ManagedProcess,
-        agent: &str,
-        printed: &Arc<AgentOutput>,
+        reported: Arc<ReportedOutput>,
         malformed: Arc<MalformedLines>,
+        reports: Arc<ReportRoutes>,
     ) -> Arc<Self> {
         let listener = Arc::new(Self {
-            agent: agent.into(),
-            printed: Arc::clone(printed),
+            agent: Arc::clone(&reported.agent),
+            printed: Arc::clone(&reported.printed),
+            reported,
             served: Mutex::default(),
             malformed,
+            reports,
         });
         Arc::clone(&listener).follow(process.stdout(), false);
         Arc::clone(&listener).follow(process.stderr(), true);
@@ -117,6 +195,16 @@ impl OutputListener {
     pub(crate) fn add_note(&self, text: &str) {
         let (agent, text) = (Arc::clone(&self.agent), text.into());
         self.printed.push(AgentOutputLine { agent, attempt_id: None, stderr: true, text });
+    }
+
+    /// Output that the process reports over its channel.
+    pub(crate) fn reported(&self) -> &Arc<ReportedOutput> {
+        &self.reported
+    }
+
+    /// Where reports of the process go.
+    pub(crate) fn reports(&self) -> &Arc<ReportRoutes> {
+        &self.reports
     }
 
     /// How many unreadable lines the process has sent on its channel.

@@ -4,11 +4,10 @@
 //! conversations it was answering. Which of them brought it down is not known, so the next attempt of each gets a process of its
 //! own: the one that did so then brings down nothing else. Other conversations get a new shared process.
 
-use std::collections::HashSet;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock, Mutex as SyncMutex, PoisonError};
+use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::Duration;
 
 use proctor_dialogue::{AgentAnswer, Message};
@@ -19,6 +18,7 @@ use serde::Serialize;
 use tokio::sync::Mutex;
 
 use super::agent_output::OutputListener;
+use super::attempts_alone::AttemptsAlone;
 use super::program::{LaunchSpec, output_so_far};
 use super::{Agent, AgentTurn, Session, refuse_unoffered_calls};
 use crate::BoxFuture;
@@ -34,6 +34,15 @@ const HELLO_NOTICE_AFTER: Duration = Duration::from_secs(2);
 const END_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long it may take to forget a conversation.
 const RESET_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// How long it may take to load what it serves, where it announces [`LOAD`].
+const LOAD_TIMEOUT: Duration = Duration::from_mins(2);
+/// How long a process that announces [`ALIVE`] may take to say that it is not blocked.
+const ALIVE_TIMEOUT: Duration = Duration::from_secs(2);
+/// The action, and capability, of programs that load what they serve before the first conversation.
+const LOAD: &str = "agent.load";
+/// The action, and capability, of programs that answer at once unless they are blocked.
+const ALIVE: &str = "agent.alive";
 
 /// How conversations are assigned to processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,21 +61,8 @@ pub struct CommandAgent {
     shared_processes: Vec<Mutex<Option<RunningAgent>>>,
     next: AtomicUsize,
     alone: Arc<AttemptsAlone>,
-}
-
-/// Attempts that get a process of their own, because the process of the attempt before died.
-#[derive(Default)]
-struct AttemptsAlone(SyncMutex<HashSet<AttemptId>>);
-
-impl AttemptsAlone {
-    fn add_attempt_after(&self, died: &AttemptId) {
-        let next = AttemptId { attempt: died.attempt + 1, ..died.clone() };
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(next);
-    }
-
-    fn take(&self, attempt_id: &AttemptId) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(attempt_id)
-    }
+    /// Why the program cannot load what it serves: then it cannot in another process either.
+    not_loadable: OnceLock<Failure>,
 }
 
 #[derive(Clone)]
@@ -74,6 +70,28 @@ struct RunningAgent {
     process: ManagedProcess,
     channel: Channel,
     listener: Arc<OutputListener>,
+    /// Whether it answers [`ALIVE`].
+    says_alive: bool,
+}
+
+impl RunningAgent {
+    async fn exit_description(&self, launch: &LaunchSpec) -> Option<String> {
+        let reported = || self.listener.reported().recent();
+        launch.exit_description_or(&self.process, reported).await
+    }
+
+    /// Ends the process if it is blocked, so that later conversations get another one; says whether it was.
+    async fn end_if_blocked(&self) -> bool {
+        if !self.says_alive {
+            return false;
+        }
+        let answer = self.channel.request(ALIVE, &(), Some(ALIVE_TIMEOUT)).await;
+        let is_blocked = matches!(answer, Err(RequestError::Timeout { .. }));
+        if is_blocked {
+            finish(&self.process, true).await;
+        }
+        is_blocked
+    }
 }
 
 #[derive(Serialize)]
@@ -103,6 +121,7 @@ impl CommandAgent {
             shared_processes,
             next: AtomicUsize::new(0),
             alone: Arc::default(),
+            not_loadable: OnceLock::new(),
         }
     }
 
@@ -125,6 +144,9 @@ impl CommandAgent {
     }
 
     async fn start(&self, number: usize) -> Result<RunningAgent, Failure> {
+        if let Some(failure) = self.not_loadable.get() {
+            return Err(failure.clone());
+        }
         let name = &self.launch.name;
         let (process, listener) = self.launch.start(RpcMode::Socket, number).await?;
         let Some(channel) = process.rpc() else {
@@ -145,19 +167,54 @@ impl CommandAgent {
             ));
             hello.await
         };
-        if let Err(error) = greeted {
-            if let Some(failure) = self.launch.sandbox_failure(&process).await {
-                return Err(failure);
-            }
-            let ended = self.launch.exit_description(&process).await;
-            let why = ended.unwrap_or_else(|| format!("{error}; {}", output_so_far(&process)));
-            let malformed_note = listener.malformed_since(0);
-            let message = format!(
-                "the agent `{name}` does not speak the worker protocol: {why}{malformed_note}"
-            );
-            return Err(Failure::party("NotStarted", self.launch.with_env_hint(message)));
+        let hello = match greeted {
+            Ok(hello) => hello,
+            Err(error) => return Err(self.explain_hello_error(error, &process, &listener).await),
+        };
+        let announces = |action: &str| hello.capabilities.iter().any(|known| known == action);
+        let running = RunningAgent { process, channel, listener, says_alive: announces(ALIVE) };
+        if announces(LOAD) {
+            self.load(&running).await?;
         }
-        Ok(RunningAgent { process, channel, listener })
+        Ok(running)
+    }
+
+    async fn explain_hello_error(
+        &self,
+        error: RequestError,
+        process: &ManagedProcess,
+        listener: &OutputListener,
+    ) -> Failure {
+        if let Some(failure) = self.launch.sandbox_failure(process).await {
+            return failure;
+        }
+        let name = &self.launch.name;
+        let ended = self.launch.exit_description(process).await;
+        let why = ended.unwrap_or_else(|| format!("{error}; {}", output_so_far(process)));
+        let malformed_note = listener.malformed_since(0);
+        let message =
+            format!("the agent `{name}` does not speak the worker protocol: {why}{malformed_note}");
+        Failure::party("NotStarted", self.launch.with_env_hint(message))
+    }
+
+    /// Has the program load what it serves. Conversations are timed from here on.
+    async fn load(&self, running: &RunningAgent) -> Result<(), Failure> {
+        let loaded = running.channel.request(LOAD, &(), Some(LOAD_TIMEOUT)).await;
+        let Err(error) = loaded else { return Ok(()) };
+        let why = match error {
+            RequestError::Failed { error, .. } => error.message,
+            RequestError::Timeout { after, .. } => {
+                format!("it was still loading after {after:?}; {}", output_so_far(&running.process))
+            }
+            error => {
+                let ended = running.exit_description(&self.launch).await;
+                ended.unwrap_or_else(|| error.to_string())
+            }
+        };
+        finish(&running.process, true).await;
+        let message = format!("the agent `{}` cannot be loaded: {why}", self.launch.name);
+        let failure = Failure::party("NotLoaded", self.launch.with_env_hint(message));
+        Err(self.not_loadable.get_or_init(|| failure).clone())
     }
 }
 
@@ -171,11 +228,13 @@ impl Agent for CommandAgent {
             let own = self.alone.take(attempt_id) || self.shared_processes.is_empty();
             let running =
                 if own { self.start(number).await? } else { self.process(number).await? };
+            let name = conversation_id(attempt_id);
+            running.listener.reported().register(&name, attempt_id);
             let session: Box<dyn Session> = Box::new(CommandSession {
                 running,
                 launch: Arc::clone(&self.launch),
                 timeout: self.timeout,
-                name: conversation_id(attempt_id),
+                name,
                 own,
                 lost: false,
                 alone: Arc::clone(&self.alone),
@@ -223,7 +282,7 @@ struct CommandSession {
 impl CommandSession {
     async fn ask(&mut self, turn: AgentTurn<'_>) -> Result<AgentAnswer, Failure> {
         let name = &self.launch.name;
-        let tools = turn.tools.specs().await?;
+        let tools = turn.offered_tools().await?;
         let _serving = self.running.listener.serving(turn.attempt_id);
         let request = ChatRequest {
             conversation_id: &self.name,
@@ -232,6 +291,7 @@ impl CommandSession {
             tools: &tools,
         };
         let malformed = self.running.listener.malformed();
+        let _route = self.running.listener.reports().route(&self.name, turn.reporter);
         let reply = self.running.channel.request("agent.chat", &request, Some(self.timeout)).await;
         let reply = match reply {
             Ok(reply) => reply,
@@ -267,10 +327,17 @@ impl CommandSession {
         let name = &self.launch.name;
         let malformed_note = self.running.listener.malformed_since(malformed);
         match error {
-            RequestError::Timeout { after, .. } => Failure::party(
-                "Timeout",
-                format!("the agent `{name}` did not answer within {after:?}{malformed_note}"),
-            ),
+            RequestError::Timeout { after, .. } => {
+                let blocked = if self.running.end_if_blocked().await {
+                    "; it was blocked, and its process was ended"
+                } else {
+                    ""
+                };
+                let message = format!(
+                    "the agent `{name}` did not answer within {after:?}{blocked}{malformed_note}"
+                );
+                Failure::party("Timeout", message)
+            }
             RequestError::Failed { error, .. } if error.code == code::UNKNOWN_ACTION => {
                 let message = format!("the agent `{name}` does not know the action `agent.chat`");
                 Failure::party("Refused", message)
@@ -280,7 +347,7 @@ impl CommandSession {
                 format!("the agent `{name}` answered with an error: {}", error.message),
             ),
             RequestError::Closed { closed, .. } => {
-                let ended = self.launch.exit_description(&self.running.process).await;
+                let ended = self.running.exit_description(&self.launch).await;
                 let why = ended.unwrap_or_else(|| closed.to_string());
                 Failure::party(
                     "Crashed",
@@ -303,6 +370,7 @@ impl Session for CommandSession {
 
     fn close(self: Box<Self>) -> BoxFuture<'static, ()> {
         Box::pin(async move {
+            self.running.listener.reported().forget(&self.name);
             if self.own {
                 return finish(&self.running.process, false).await;
             }

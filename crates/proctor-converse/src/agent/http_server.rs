@@ -1,4 +1,8 @@
 //! An HTTP agent whose server we start ourselves, and wait for until it can be spoken to.
+//!
+//! One server answers all conversations, or each conversation has one of its own. A shared server that dies costs the conversations that
+//! it was answering or had begun, since it may have kept what was said; the next attempt of each gets a server of its own, as with
+//! [`CommandAgent`](super::CommandAgent). New conversations get a new shared server.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -11,6 +15,7 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use super::agent_output::OutputListener;
+use super::attempts_alone::AttemptsAlone;
 use super::program::LaunchSpec;
 use super::{Agent, AgentTurn, ModelAgent, Session};
 use crate::BoxFuture;
@@ -41,6 +46,7 @@ pub struct ServedAgent {
     make: MakeClient,
     own_server: bool,
     shared: Mutex<Option<AgentServer>>,
+    alone: Arc<AttemptsAlone>,
 }
 
 #[derive(Clone)]
@@ -53,7 +59,7 @@ struct AgentServer {
 
 impl ServedAgent {
     pub(crate) fn new(make: MakeClient, own_server: bool) -> Self {
-        Self { make, own_server, shared: Mutex::new(None) }
+        Self { make, own_server, shared: Mutex::new(None), alone: Arc::default() }
     }
 
     async fn start(&self) -> Result<AgentServer, Failure> {
@@ -76,9 +82,6 @@ impl ServedAgent {
     }
 
     async fn shared_server(&self) -> Result<AgentServer, Failure> {
-        if self.own_server {
-            return self.start().await;
-        }
         let mut shared = self.shared.lock().await;
         if let Some(server) = shared.as_ref().filter(|server| server.process.is_alive()) {
             return Ok(server.clone());
@@ -150,10 +153,13 @@ impl Agent for ServedAgent {
         attempt_id: &'a AttemptId,
     ) -> BoxFuture<'a, Result<Box<dyn Session>, Failure>> {
         Box::pin(async move {
-            let server = self.shared_server().await?;
+            let own_server = self.alone.take(attempt_id) || self.own_server;
+            let server =
+                if own_server { self.start().await? } else { self.shared_server().await? };
             let inner = server.client.open(attempt_id).await?;
+            let alone = Arc::clone(&self.alone);
             let session: Box<dyn Session> =
-                Box::new(ServedSession { inner, server, own_server: self.own_server });
+                Box::new(ServedSession { inner, server, own_server, lost: false, alone });
             Ok(session)
         })
     }
@@ -174,7 +180,11 @@ async fn finish(process: &ManagedProcess, at_once: bool) {
 struct ServedSession {
     inner: Box<dyn Session>,
     server: AgentServer,
+    /// Whether the server belongs to this conversation alone.
     own_server: bool,
+    /// Whether a shared server died while it was asked.
+    lost: bool,
+    alone: Arc<AttemptsAlone>,
 }
 
 impl Session for ServedSession {
@@ -183,15 +193,23 @@ impl Session for ServedSession {
             let serving = self.server.listener.serving(turn.attempt_id);
             let mut asked = self.inner.chat(turn).await;
             drop(serving);
-            // A broken connection says little; a server that has ended says more.
+            // A broken connection or half an answer says little; a server that has ended says more.
             if let Err(failure) = &mut asked.outcome
-                && failure.class == "Unreachable"
+                && ["Unreachable", "Truncated"].contains(&&*failure.class)
                 && let Some(ended) = self.server.launch.exit_description(&self.server.process).await
             {
                 failure.message = format!("{}; its server has ended: {ended}", failure.message);
+                if !self.own_server {
+                    self.lost = true;
+                    self.alone.add_attempt_after(turn.attempt_id);
+                }
             }
             asked
         })
+    }
+
+    fn lost_shared_process(&self) -> bool {
+        self.lost
     }
 
     fn close(self: Box<Self>) -> BoxFuture<'static, ()> {

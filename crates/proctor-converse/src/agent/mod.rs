@@ -4,12 +4,16 @@
 //! conversation alone.
 
 mod agent_output;
+mod attempts_alone;
 mod command;
 mod http_server;
 mod malformed_lines;
 mod model;
 mod program;
+mod reports;
 mod scripted;
+
+use std::sync::Arc;
 
 use proctor_dialogue::{AgentAnswer, Message, ToolCall};
 use proctor_llm::ToolSpec;
@@ -21,6 +25,8 @@ pub use self::http_server::ServedAgent;
 pub(crate) use self::http_server::{MakeClient, ReadinessCheck};
 pub use self::model::ModelAgent;
 pub(crate) use self::program::LaunchSpec;
+pub use self::reports::AgentReporter;
+pub(crate) use self::reports::ReportRoutes;
 pub use self::scripted::ScriptedAgent;
 use crate::BoxFuture;
 use crate::attempt_id::AttemptId;
@@ -34,6 +40,11 @@ pub trait Agent: Send + Sync {
         &'a self,
         attempt_id: &'a AttemptId,
     ) -> BoxFuture<'a, Result<Box<dyn Session>, Failure>>;
+
+    /// Whether its answers come from a recording, in which secrets are masked.
+    fn is_recorded(&self) -> bool {
+        false
+    }
 
     /// Ends what was started for it; `at_once` kills instead of asking.
     fn end(&self, _at_once: bool) -> BoxFuture<'_, ()> {
@@ -68,6 +79,15 @@ pub struct AgentTurn<'a> {
     pub messages: &'a [Message],
     /// The tools it may ask the host to call.
     pub tools: &'a dyn Tools,
+    /// Where it reports while it works.
+    pub reporter: &'a AgentReporter,
+}
+
+impl AgentTurn<'_> {
+    /// The tools to offer to the agent. A tool server that cannot list them is at fault itself.
+    async fn offered_tools(&self) -> Result<Arc<[ToolSpec]>, Failure> {
+        self.tools.specs().await.map_err(Failure::of_tools)
+    }
 }
 
 /// An error where an agent asks for tools although none was offered to it.

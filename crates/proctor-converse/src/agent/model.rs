@@ -78,7 +78,7 @@ impl Drop for ModelSession {
 impl Session for ModelSession {
     fn chat<'a>(&'a mut self, turn: AgentTurn<'a>) -> BoxFuture<'a, PartyAnswer<AgentAnswer>> {
         Box::pin(async move {
-            let tools = match turn.tools.specs().await {
+            let tools = match turn.offered_tools().await {
                 Ok(tools) => tools,
                 Err(failure) => return PartyAnswer::plain(Err(failure)),
             };

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use proctor_process::{
-    ChannelConfig, ChildEnvironment, Guard, HeldBack, ManagedProcess, NotificationMode,
+    ChannelConfig, ChildEnvironment, ExitStatus, Guard, HeldBack, ManagedProcess, NotificationMode,
     ProcessSpec, RpcMode,
 };
 
-use super::agent_output::{AgentOutput, OutputListener};
+use super::agent_output::{AgentOutput, OutputListener, ReportedOutput};
 use super::malformed_lines::MalformedLines;
+use super::reports::ReportRoutes;
 use crate::failure::Failure;
 use crate::sandbox::launcher_error;
 use proctor_llm::LauncherWords;
@@ -47,6 +48,10 @@ impl LaunchSpec {
         let malformed = Arc::new(MalformedLines::default());
         let (diagnostics_sink, notifications_sink) =
             (Arc::clone(&malformed), Arc::clone(&malformed));
+        let reports = Arc::new(ReportRoutes::default());
+        let routes = Arc::clone(&reports);
+        let reported = Arc::new(ReportedOutput::new(&self.name, &self.printed));
+        let output_sink = Arc::clone(&reported);
         let environment = self.environment().set("WORKER_INDEX", index.to_string());
         let launched = self.launcher.as_ref().map(|launcher| launcher.before(&self.argv));
         let argv = launched.as_ref().unwrap_or(&self.argv).iter().map(String::as_str);
@@ -56,16 +61,18 @@ impl LaunchSpec {
             .channel(
                 ChannelConfig::default()
                     .diagnostics(move |diagnostic| diagnostics_sink.record_diagnostic(&diagnostic))
-                    // Notifications have no other consumer, and a full queue would block replies too.
+                    // Taken on the reader's task: a report is handled before the answer that follows it, and a full queue would block replies.
                     .notifications(NotificationMode::Call(Arc::new(move |news| {
-                        notifications_sink.record_notification(&news);
+                        if !routes.take(&news) && !output_sink.take(&news) {
+                            notifications_sink.record_notification(&news);
+                        }
                     }))),
             );
         let process = ManagedProcess::spawn(spec).await.map_err(|error| {
             let message = format!("cannot start the agent `{}`: {error}", self.name);
             Failure::party("NotStarted", self.with_env_hint(message))
         })?;
-        let listener = OutputListener::start(&process, &self.name, &self.printed, malformed);
+        let listener = OutputListener::start(&process, reported, malformed, reports);
         Ok((process, listener))
     }
 
@@ -102,14 +109,27 @@ impl LaunchSpec {
 
     /// How the process ended, with its last output; `None` if it is running.
     pub(crate) async fn exit_description(&self, process: &ManagedProcess) -> Option<String> {
+        self.exit_description_or(process, Vec::new).await
+    }
+
+    /// The same; `reported` are its last lines if it printed none.
+    pub(crate) async fn exit_description_or(
+        &self,
+        process: &ManagedProcess,
+        reported: impl FnOnce() -> Vec<String>,
+    ) -> Option<String> {
         let report = process.wait_timeout(EXIT_TIMEOUT).await.ok()?;
-        let lines = process.last_lines(LAST_LINES);
+        let printed = process.last_lines(LAST_LINES);
+        let lines = if printed.is_empty() { reported() } else { printed };
         let output = if lines.is_empty() {
             " without a word".to_owned()
         } else {
             format!("; its last output: {}", lines.join(" | "))
         };
-        Some(format!("it ended with {}{output}", report.status))
+        let limited = self.launcher.is_some()
+            && report.status == ExitStatus::Signal(proctor_sandbox::DISK_LIMIT_SIGNAL);
+        let limit = if limited { ", the disk limit of its sandbox" } else { "" };
+        Some(format!("it ended with {}{limit}{output}", report.status))
     }
 }
 

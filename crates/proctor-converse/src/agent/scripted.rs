@@ -111,5 +111,6 @@ fn done(scripted: &ScriptedCall) -> DoneCall {
         result: scripted.result.clone(),
         error: scripted.error.clone(),
         duration_ms: None,
+        metadata: None,
     }
 }

@@ -1,6 +1,8 @@
 //! From the description of an agent to the agent.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +19,9 @@ use crate::agent::{
     ReadinessCheck, ScriptedAgent, ServedAgent,
 };
 use crate::failure::Failure;
+use crate::interpreter::{Language, ProjectFiles};
 use crate::sandbox::{ConfinedProgram, ProgramUse, Sandboxes};
+use crate::shims;
 
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(2);
 const READY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -29,6 +33,7 @@ pub(super) struct AgentParts {
     pub(super) layers: Layers,
     pub(super) printed: Arc<AgentOutput>,
     pub(super) sandboxes: Sandboxes,
+    pub(super) unpacked: PathBuf,
 }
 
 pub(super) fn agent(
@@ -83,15 +88,20 @@ fn launch(
     placeholders: &PlaceholderValues,
     parts: &AgentParts,
 ) -> Result<LaunchSpec, Failure> {
-    let argv = placeholders.words(&fields.command.clone().unwrap_or_default())?.argv();
     let env = placeholders.program_env(&fields.env)?;
+    let argv = match shim_words(fields, name, placeholders, &env, &parts.unpacked)? {
+        Some(words) => words,
+        None => placeholders.words(&fields.command.clone().unwrap_or_default())?.argv(),
+    };
     let program = ConfinedProgram {
         name: format!("the agent `{name}`"),
         argv: &argv,
         path: env.get("PATH").map(String::as_str),
         used: program_use(fields),
     };
-    let sandbox = fields.sandbox.as_ref();
+    let sandbox =
+        fields.sandbox.as_ref().map(|sandbox| shims::readable(sandbox, fields, &parts.unpacked));
+    let sandbox = sandbox.as_ref();
     let launcher = parts.sandboxes.launcher_words(sandbox, &program, placeholders, &parts.guard)?;
     Ok(LaunchSpec {
         name: name.to_owned(),
@@ -102,6 +112,39 @@ fn launch(
         guard: parts.guard.clone(),
         printed: Arc::clone(&parts.printed),
     })
+}
+
+/// The command line of an agent in Python or JavaScript; `None` for others.
+fn shim_words(
+    fields: &AgentFields,
+    name: &str,
+    placeholders: &PlaceholderValues,
+    env: &BTreeMap<String, String>,
+    unpacked: &Path,
+) -> Result<Option<Vec<String>>, Failure> {
+    let (language, target) = match (&fields.python, &fields.node) {
+        (Some(target), _) => (Language::Python, target),
+        (_, Some(target)) => (Language::Node, target),
+        (None, None) => return Ok(None),
+    };
+    let variable = |name: &str| match env.get(name) {
+        Some(value) => Some(value.clone()),
+        None => (placeholders.environment)(name),
+    };
+    let project = ProjectFiles { root: &placeholders.root, variable: &variable };
+    let mut words = match &fields.interpreter {
+        Some(words) => placeholders.words(words)?.argv(),
+        None => project.interpreter(language).map_err(|problem| {
+            Failure::party("NotStarted", format!("cannot start the agent `{name}`: {problem}"))
+        })?,
+    };
+    let folder = shims::unpack(unpacked).map_err(|error| {
+        let place = unpacked.display();
+        Failure::harness(format!("cannot unpack what runs agents into {place}: {error}"))
+    })?;
+    words.push(folder.join(language.program()).to_string_lossy().into_owned());
+    words.push(placeholders.text(target)?.trim().to_owned());
+    Ok(Some(words))
 }
 
 fn ready(

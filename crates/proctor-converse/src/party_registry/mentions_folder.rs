@@ -59,6 +59,9 @@ impl MentionsFolder for AgentFields {
     fn mentions_folder(&self) -> bool {
         let Self {
             command,
+            python,
+            node,
+            interpreter,
             env,
             sandbox,
             ready,
@@ -74,6 +77,9 @@ impl MentionsFolder for AgentFields {
             timeout: _,
         } = self;
         command.mentions_folder()
+            || python.mentions_folder()
+            || node.mentions_folder()
+            || interpreter.mentions_folder()
             || env.mentions_folder()
             || sandbox.mentions_folder()
             || ready.mentions_folder()

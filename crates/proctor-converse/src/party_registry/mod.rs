@@ -61,6 +61,8 @@ pub struct Settings {
     pub bin: PathBuf,
     /// What ends the programs of a conversation when this process ends.
     pub guard: Guard,
+    /// Where the programs that are embedded in this one are unpacked.
+    pub unpacked: PathBuf,
     /// Looks variables of the environment up.
     pub environment: Environment,
     /// Variables that agents, tool servers, commands of tools and models, and checks get, if they are set.
@@ -475,7 +477,7 @@ impl<'a> PartyBuilder<'a> {
         placeholders: &PlaceholderValues,
     ) -> Result<Arc<dyn Agent>, Failure> {
         let mut fields = fields.clone();
-        if fields.command.is_some() {
+        if fields.starts_program() {
             let used = agents::program_use(&fields);
             fields.sandbox = effective(fields.sandbox.as_ref(), group, used);
         }
@@ -487,6 +489,7 @@ impl<'a> PartyBuilder<'a> {
             layers,
             printed: Arc::clone(&self.printed),
             sandboxes: self.settings.shared.sandboxes().clone(),
+            unpacked: self.settings.unpacked.clone(),
         };
         let make = || agents::agent(fields, name, &Arc::new(parts));
         self.agents.get(name, fields, &placeholders.here, make)
@@ -689,7 +692,8 @@ fn mcp_transport(
 
 fn no_model(role: &str) -> Failure {
     let message = format!(
-        "there is no model for the {role}: describe one as `models: {{{role}: …}}` in the scenario or as [models.{role}] in proctor.toml"
+        "there is no model for the {role}: describe one as `models: {{{role}: …}}` in the scenario, as [models.{role}] in proctor.toml, \
+         or in RSpec with `Proctor.configure {{ |config| config.{role} = … }}`"
     );
     Failure::party("NotConfigured", message)
 }
@@ -710,6 +714,9 @@ fn price(fields: &ModelFields) -> Option<(String, Price)> {
 
 /// The program's name; of a program that an interpreter runs, the name of its file.
 fn default_agent_name(fields: &AgentFields) -> String {
+    if let Some(target) = fields.python.as_ref().or(fields.node.as_ref()) {
+        return target.rsplit('/').next().unwrap_or(target).trim().to_owned();
+    }
     let Some(command) = &fields.command else { return "agent".into() };
     let words: Vec<&str> = match command.0.as_slice() {
         [line] => line.split_whitespace().collect(),

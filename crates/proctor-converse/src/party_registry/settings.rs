@@ -49,6 +49,8 @@ pub(super) fn of_agent(
     without_empty_members(json!({
         "name": name,
         "command": fields.command.as_ref().map(words),
+        "python": fields.python,
+        "node": fields.node,
         "env": (!fields.env.is_empty()).then(|| digest(&json!(fields.env))),
         "chat": fields.chat.as_ref().map(|chat| of_chat(chat, placeholders)),
         "http": fields.http.as_ref().map(|http| of_http(http, placeholders)),

@@ -105,6 +105,7 @@ impl ScenarioTools {
         let taken = |result: Result<Value, String>| ToolOutcome {
             result,
             duration_ms: Some(began.elapsed().as_secs_f64() * 1000.0),
+            metadata: None,
         };
         if let Some(stubs) = self.parties.tools.get(&call.name) {
             let stub = stubs.0.iter().find(|stub| stub.applies(&call.arguments));

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::agent::ReportRoutes;
 use crate::{AttemptId, Conversation, Parties};
 use proctor_dialogue::{AgentReports, Assertion, ExampleOrigin, Next, Scope, Simulate, read_value};
 use proctor_events::{Body, EvaluationMode, ExampleId, StableId};
@@ -50,6 +51,7 @@ pub struct WorkerConnection {
     channel: watch::Sender<Option<Channel>>,
     conversations: Mutex<Conversations>,
     conversation_counts: Mutex<HashMap<(String, u32, u32), u32>>,
+    reports: Arc<ReportRoutes>,
 }
 
 #[derive(Deserialize)]
@@ -113,12 +115,21 @@ struct CheckRequest {
     turn: Option<u32>,
 }
 
+#[derive(Deserialize)]
+struct ReportRequest {
+    conversation: String,
+    /// As notifications of agents are called.
+    report: String,
+    #[serde(default)]
+    call: Value,
+}
+
 impl WorkerConnection {
     /// A connection whose channel is not open yet; see [`connect`](Self::connect).
     pub fn new(host: Arc<ConversationHost>, events: Arc<dyn WorkerEvents>) -> Arc<Self> {
         let channel = watch::Sender::new(None);
-        let (conversations, conversation_counts) = Default::default();
-        Arc::new(Self { host, events, channel, conversations, conversation_counts })
+        let (conversations, conversation_counts, reports) = Default::default();
+        Arc::new(Self { host, events, channel, conversations, conversation_counts, reports })
     }
 
     /// The handler for requests that arrive on the channel.
@@ -153,6 +164,7 @@ impl WorkerConnection {
                 "conversation.simulate" => self.simulate(&request).await,
                 "conversation.check" => self.check(&request).await,
                 "conversation.end" => self.end(&request).await,
+                "conversation.report" => self.report(&request),
                 other => Err(ReplyError::unknown_action(other)),
             }
         })
@@ -173,6 +185,7 @@ impl WorkerConnection {
             channel: self.channel.subscribe(),
             conversation: start.conversation.as_str().into(),
             sent_turns: Arc::clone(&sent_turns),
+            reports: Arc::clone(&self.reports),
         };
         let parties = Parties {
             reports: Arc::new(AgentReports::rspec(described.description.parties())),
@@ -217,6 +230,22 @@ impl WorkerConnection {
         let id = StableId::new(&start.file, &start.path, start.ordinal).id;
         let example = if *number == 1 { id } else { ExampleId::new(format!("{id}/{number}")) };
         AttemptId { example, repeat: start.repeat, attempt: start.attempt }
+    }
+
+    /// What the agent reports while it works on `agent.chat`. The reply is sent when the events have been published or are about to
+    /// be: before those of the answer.
+    fn report(&self, request: &IncomingRequest) -> HandlerResult {
+        let ReportRequest { conversation, report, mut call } = read(request)?;
+        if !call.is_object() {
+            call = serde_json::json!({});
+        }
+        call["conversation_id"] = conversation.as_str().into();
+        if !self.reports.take_report(&report, &call) {
+            return Err(bad_request(format!(
+                "`{report}` is no report about an open `agent.chat` of the conversation `{conversation}`"
+            )));
+        }
+        Payload::new(&serde_json::json!({}))
     }
 
     async fn simulate(&self, request: &IncomingRequest) -> HandlerResult {

@@ -90,6 +90,7 @@ impl EventSink for ConversationReporter {
             self.evaluations.push(json!({
                 "passed": recorded.passed,
                 "message": recorded.failure_message,
+                "type": recorded.evaluation_type,
                 "description": recorded.description,
                 "reasoning": recorded.reasoning,
                 "score": recorded.score,

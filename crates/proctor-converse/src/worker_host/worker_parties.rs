@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::agent::ReportRoutes;
 use crate::{
     Agent, AgentTurn, AttemptId, BoxFuture, Checks, Failure, PartyAnswer, Session, Simulator,
     Tools, read_answer,
@@ -27,6 +28,8 @@ pub(crate) struct WorkerRequests {
     pub(crate) channel: watch::Receiver<Option<Channel>>,
     pub(crate) conversation: Arc<str>,
     pub(crate) sent_turns: Arc<SentTurns>,
+    /// Where the connection hands what the agent reports while it works.
+    pub(crate) reports: Arc<ReportRoutes>,
 }
 
 #[derive(Serialize)]
@@ -76,6 +79,7 @@ impl WorkerSession {
             turn: turn.turn,
             messages: turn.messages,
         };
+        let _route = self.0.reports.route(&self.0.conversation, turn.reporter);
         let reply = self.0.ask("agent.chat", &request).await;
         let body = reply.map_err(|error| failure(error, "the agent could not be asked"))?;
         read_answer(body.as_str())
@@ -113,7 +117,8 @@ impl Tools for WorkerTools {
                 None => Ok(answer["result"].take()),
             };
             let duration_ms = Some(began.elapsed().as_secs_f64() * 1000.0);
-            Ok(ToolOutcome { result, duration_ms })
+            let metadata = Some(answer["metadata"].take()).filter(|metadata| !metadata.is_null());
+            Ok(ToolOutcome { result, duration_ms, metadata })
         })
     }
 }

@@ -4,7 +4,10 @@
 mod agents;
 mod cassettes;
 mod endings;
+mod frameworks;
+mod in_language;
 mod judged;
+mod live_calls;
 mod many;
 mod models;
 mod reports;

@@ -231,7 +231,9 @@ async fn d11_d18_nobody_is_told_a_secret_and_every_event_can_be_read() {
     }
     assert_eq!(responses, 2);
     for seen in server.seen().iter().filter(|seen| !seen.path.contains("agent")) {
-        assert!(!leaked(&seen.prompt().replace("Answer every", "")), "{}", seen.prompt());
+        // The note about masks says itself what may be behind them.
+        let prompt = seen.prompt().replace("(keys, passwords, tokens)", "");
+        assert!(!leaked(&prompt), "{prompt}");
     }
     assert!(
         notes.iter().any(|note| note.contains("PIN") && note.contains("6 characters")),

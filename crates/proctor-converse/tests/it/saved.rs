@@ -119,7 +119,7 @@ impl Tools for CountingTools {
             number if number % 4 == 2 => Err(format!("not now ({number})")),
             number => Ok(json!(number)),
         };
-        Box::pin(async move { Ok(ToolOutcome { result, duration_ms: Some(1.5) }) })
+        Box::pin(async move { Ok(ToolOutcome { result, duration_ms: Some(1.5), metadata: None }) })
     }
 }
 
@@ -257,8 +257,13 @@ fn d1_an_id_that_is_used_again_has_its_own_result_each_time() {
     }
     let conversation =
         builder.finish(Some(&ExampleFinished { status: Status::Passed, ..Default::default() }));
-    let answered =
-        |result| SavedCall::Answered(ToolOutcome { result: Ok(json!(result)), duration_ms: None });
+    let answered = |result| {
+        SavedCall::Answered(ToolOutcome {
+            result: Ok(json!(result)),
+            duration_ms: None,
+            metadata: None,
+        })
+    };
     assert_eq!(conversation.tools["1"], [answered("first"), answered("second")]);
     let ends: Vec<bool> = conversation.answers.iter().map(|answer| answer.ends_turn).collect();
     assert_eq!(ends, [false; 4]);

@@ -70,6 +70,7 @@ impl World {
             root: folder.path().to_owned(),
             bin: PathBuf::from("/nowhere"),
             guard: Guard::None,
+            unpacked: folder.path().join("cache"),
             environment: Arc::new(|_| None),
             pass_env: Vec::new(),
             agents: std::collections::BTreeMap::default(),

@@ -1,17 +1,20 @@
 //! Factories of a project: which there are, and which of them make the values that a method depends on. Nothing is executed.
 //!
 //! `read` reads `FactoryBot.define` from `spec/factories` and its relatives; `propose` matches characteristics of stored objects
-//! with factories and traits, and sketches those that are missing.
+//! with factories and traits, and sketches those that are missing; `write` is the text of what is missing, for a new file or one
+//! that exists. Whether a factory really builds its object is found out in `pipeline/factory_files`.
 
 mod propose;
 mod read;
+mod write;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-pub(crate) use propose::propose;
-pub(crate) use read::read;
+pub(crate) use propose::{attribute_of, propose, trait_name};
 pub use read::{Factories, Factory};
+pub(crate) use read::{factory_files, read};
+pub(crate) use write::{FactoryDefinition, Quotes, extended, new_file};
 
 use crate::answers;
 use crate::metadata::Metadata;

@@ -33,7 +33,7 @@ fn proposal(
 ) -> Proposal {
     let plain = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let own = underscore(class.rsplit("::").next().unwrap_or(class));
-    let attribute = one.name.strip_prefix(&format!("{own}_")).unwrap_or(&one.name).to_owned();
+    let attribute = attribute_of(class, &one.name);
     let mark = if method.kind == "class" { "." } else { "#" };
     let base = Proposal {
         method: format!("{}{mark}{}", method.class_name, method.name),
@@ -49,10 +49,15 @@ fn proposal(
     }
 }
 
-/// Objects that are only looked at need no database.
+/// What the isolation stage decided; objects that are only looked at need no database.
 fn strategy(method: &MethodEntry) -> &'static str {
-    let real = method.test_config.as_ref().is_some_and(|config| config.isolation.db == "real");
-    if real { "create" } else { "build_stubbed" }
+    let config = method.test_config.as_ref();
+    match config.and_then(|config| config.object_strategy.as_deref()) {
+        Some("create") => "create",
+        Some("build") => "build",
+        None if config.is_some_and(|config| config.isolation.db == "real") => "create",
+        _ => "build_stubbed",
+    }
 }
 
 fn existing(
@@ -106,7 +111,14 @@ fn fitting_trait(
     traits.iter().find(|(_, set)| sets(set)).map(|(name, _)| name.clone())
 }
 
-fn trait_name(attribute: &str, value: &str) -> String {
+/// The attribute of a class that a characteristic is about.
+pub(crate) fn attribute_of(class: &str, characteristic: &str) -> String {
+    let own = underscore(class.rsplit("::").next().unwrap_or(class));
+    characteristic.strip_prefix(&format!("{own}_")).unwrap_or(characteristic).to_owned()
+}
+
+/// The name of the trait for a value of an attribute.
+pub(crate) fn trait_name(attribute: &str, value: &str) -> String {
     match value {
         "true" => attribute.to_owned(),
         "false" => format!("not_{attribute}"),

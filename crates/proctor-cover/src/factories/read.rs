@@ -147,6 +147,20 @@ pub(crate) fn read(root: &Path) -> Factories {
     found
 }
 
+/// The files of factories with their texts, as far as they can be read.
+pub(crate) fn factory_files(root: &Path) -> Vec<(String, String)> {
+    let mut files = Vec::new();
+    for place in PLACES {
+        collect(&root.join(place), &mut files, 0);
+    }
+    files.sort();
+    let read = |path: PathBuf| {
+        let text = proctor_files::read_text(&path, proctor_files::limits::RUBY_SOURCE).ok()?;
+        Some((path.strip_prefix(root).ok()?.to_string_lossy().into_owned(), text))
+    };
+    files.into_iter().filter_map(read).collect()
+}
+
 fn collect(path: &Path, found: &mut Vec<PathBuf>, depth: u32) {
     if path.is_dir() && depth < 8 {
         for entry in fs::read_dir(path).into_iter().flatten().flatten() {

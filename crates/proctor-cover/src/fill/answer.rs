@@ -354,6 +354,8 @@ mod tests {
             contexts: Vec::new(),
             description: "returns 1".to_owned(),
             reason: String::new(),
+            missing: String::new(),
+            call: super::super::supplied::CallShape::default(),
             conditions: Vec::new(),
             external: Vec::new(),
             factories: Vec::new(),
@@ -364,7 +366,7 @@ mod tests {
     }
 
     fn reason(body: &str) -> Result<Vec<String>, &'static str> {
-        let answer = Answer { description: None, body: body.to_owned() };
+        let answer = Answer::body(body);
         check_answer(&item(), &answer)
             .map(|checked| checked.lines)
             .map_err(|refusal| refusal.reason)

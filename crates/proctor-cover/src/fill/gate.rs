@@ -1,13 +1,20 @@
 //! The gate: runs a proposed example and keeps it only if it passes, takes its path and notices a fault.
 
-use proctor_ruby::string_code;
-use proctor_text::shorten;
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::time::Duration;
+
+use proctor_files::limits;
+use proctor_ruby::string_code;
+use proctor_text::shorten;
+use serde_json::json;
 
 use super::answer::check_answer;
+use super::supplied::CallResult;
 use super::{Answer, OpenItem, Refusal};
 use crate::blocks;
+use crate::load_methods::load_paths_at;
 use crate::metadata::KeptAnswer;
 use crate::observation::{Effort, ProjectCopies, faults};
 use crate::project::{Project, SourceFile};
@@ -17,6 +24,8 @@ use crate::verify::{self, RUN_CONDITIONS, VerificationRun};
 
 /// How many faults of a file an example is tried against.
 const MAX_FAULTS: usize = 150;
+/// How long a call with supplied values may take.
+const WATCH_LIMIT: Duration = Duration::from_mins(1);
 /// Longest failure message, in characters.
 const MAX_MESSAGE_CHARS: usize = 700;
 
@@ -52,7 +61,8 @@ impl AnswerGate<'_> {
         spec: &str,
         answer: &Answer,
     ) -> Result<AcceptedAnswer, Refusal> {
-        let checked = check_answer(item, answer)?;
+        let supplied = self.example_of_values(item, spec, answer)?;
+        let checked = check_answer(item, supplied.as_ref().unwrap_or(answer))?;
         let (text, line) =
             replace_skipped_example(spec, item, &checked.description, &checked.lines);
         if !ruby_prism::parse(text.as_bytes()).is_success() {
@@ -74,6 +84,68 @@ impl AnswerGate<'_> {
             lines: checked.lines,
         };
         Ok(AcceptedAnswer { text, line, faults, contexts: item.contexts.clone(), answer })
+    }
+
+    /// An answer in values as an example that expects what the call does with them; none for an answer that is an example.
+    fn example_of_values(
+        &self,
+        item: &OpenItem,
+        spec: &str,
+        answer: &Answer,
+    ) -> Result<Option<Answer>, Refusal> {
+        if answer.values.is_empty() {
+            return Ok(None);
+        }
+        if !answer.body.trim().is_empty() {
+            return Err(Refusal::new(
+                "values",
+                "the answer has both a body and values",
+                "send one of them",
+            ));
+        }
+        let call = item.call.call(&answer.values)?;
+        let as_body = |body: String| Answer { body, values: BTreeMap::new(), ..answer.clone() };
+        check_answer(item, &as_body(call.checked_body()))?;
+        let seen = self
+            .watch_call(item, spec, &call.watched_body())
+            .map_err(|error| Refusal::io_error(&error))?;
+        Ok(Some(as_body(call.expecting_body(&seen)?)))
+    }
+
+    /// Runs an example whose call is watched, in the copy without probes.
+    fn watch_call(&self, item: &OpenItem, spec: &str, body: &str) -> io::Result<CallResult> {
+        let lines: Vec<String> = body.lines().map(str::to_owned).collect();
+        let (text, line) = replace_skipped_example(spec, item, &item.description, &lines);
+        let ProjectCopies { folder, programs, clean, .. } = self.workshop;
+        let path = clean.join(&item.spec);
+        write(&path, &text)?;
+        let (job, result) =
+            (folder.path().join("supplied.json"), folder.path().join("supplied-result.json"));
+        let facts = &self.source.facts;
+        let raise_lines: Vec<u32> =
+            facts.methods().flat_map(|(_, method)| method.raise_lines.clone()).collect();
+        let readers: BTreeMap<&str, &Vec<String>> =
+            facts.classes.iter().map(|class| (class.name.as_str(), &class.readers)).collect();
+        let wanted = json!({
+            "root": clean, "load_paths": load_paths_at(self.project, clean), "spec": format!("{}:{line}", item.spec),
+            "raise_lines": { item.file.as_str(): raise_lines }, "readers": readers,
+        });
+        proctor_files::write_private(&job, wanted.to_string())?;
+        // What an earlier answer showed is not what this one shows.
+        if result.exists() {
+            fs::remove_file(&result)?;
+        }
+        let arguments = [programs.join("supplied.rb").into(), job.into(), result.clone().into()];
+        let finished = self.sandbox.run(&arguments, clean, &[], WATCH_LIMIT);
+        write(&path, spec)?;
+        let finished = finished?;
+        let seen = proctor_files::read_text(&result, limits::PROGRAM_OUTPUT).unwrap_or_default();
+        Ok(serde_json::from_str(&seen).unwrap_or_else(|_| {
+            let words =
+                if finished.timed_out { "it takes too long" } else { "it ends the process" };
+            let first = finished.stderr.lines().next().unwrap_or_default();
+            CallResult::Failed { message: format!("{words} {first}").trim_end().to_owned() }
+        }))
     }
 
     /// Runs the example alone in the copy with probes, then every fault of the file against it.

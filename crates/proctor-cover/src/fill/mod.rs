@@ -1,7 +1,7 @@
 //! What is left, and who fills it: a model, or an agent that calls us.
 //!
 //! `open` reads from a spec which situations still wait and what is known about each; `answer` looks at a proposed example
-//! without running it; `gate` runs it. An answer is kept only if it parses, stays in its place, passes under all
+//! without running it; `supplied` makes an example of values; `gate` runs it. An answer is kept only if it parses, stays in its place, passes under all
 //! circumstances, takes its path and notices a fault. [`plan`] and [`submit`] are the two doors for callers; state is in the
 //! spec and its metadata alone.
 
@@ -9,7 +9,9 @@ mod answer;
 mod gate;
 mod open;
 mod prompt;
+mod supplied;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -29,21 +31,34 @@ pub(crate) use open::open_items;
 pub use open::{Condition, OpenItem};
 pub use prompt::{PromptMessage, SYSTEM_PROMPT, prompt_messages, read_model_answer};
 
-/// A proposed example.
+/// A proposed example: its body, or the values with which the method is to be called.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
     /// Its description; the planned one if absent.
     #[serde(default)]
     pub description: Option<String>,
     /// The lines between `do` and `end`.
+    #[serde(default)]
     pub body: String,
+    /// By name of a parameter of the method or its constructor, or `self`: Ruby expressions. What the call does with them becomes
+    /// the expectation.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub values: BTreeMap<String, String>,
+}
+
+impl Answer {
+    /// An answer that is a whole body.
+    #[must_use]
+    pub fn body(body: impl Into<String>) -> Self {
+        Self { body: body.into(), ..Self::default() }
+    }
 }
 
 /// Why an answer was not kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[error("{message}")]
 pub struct Refusal {
-    /// unknown, stale, parse, place, rule, fails, unstable, path, fault, machine
+    /// unknown, stale, parse, values, place, rule, fails, unstable, path, fault, machine
     pub reason: &'static str,
     /// What is wrong.
     pub message: String,
@@ -251,7 +266,9 @@ pub fn submit(project: &CoveredProject, id: &str, answer: &Answer) -> Result<Kep
     })?;
     let spec = proctor_files::read_text(&root.join(&item.spec), limits::RUBY_SOURCE)
         .map_err(|error| Refusal::io_error(&error))?;
-    answer::check_answer(item, answer)?;
+    if answer.values.is_empty() {
+        answer::check_answer(item, answer)?;
+    }
     let sandbox = Sandbox::new(&project.ruby, project.launcher.clone());
     let project = Project::open(root);
     let workshop = ProjectCopies::new(&project).map_err(|error| Refusal::io_error(&error))?;

@@ -1,10 +1,13 @@
 //! Situations that wait in a spec: skipped examples of managed blocks, with what is known about each. Pure.
 
-use proctor_ruby::{ClassFacts, MethodFacts, Param, ParamKind};
+use proctor_ruby::{
+    Characteristic, ClassFacts, ClassKind, InputKind, MethodFacts, Param, ParamKind, Scope,
+};
 use ruby_prism::{CallNode, Node, Visit};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::supplied::{CallShape, ReceiverShape};
 use crate::blocks::{self, Block};
 use crate::metadata::{Metadata, hash};
 use crate::project::SourceFile;
@@ -14,7 +17,7 @@ use crate::syntax::{Lines, arguments, block_statements, name, plain, span};
 const SHOWN: usize = 120;
 
 /// A situation that waits for an example.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct OpenItem {
     /// Give this to `cover_submit`.
     pub id: String,
@@ -37,6 +40,8 @@ pub struct OpenItem {
     pub description: String,
     /// Why it waits.
     pub reason: String,
+    /// What is missing, in a few words: a value for `word` such that the word is the key (line 7).
+    pub missing: String,
     /// The decisions on the way, outermost first: all must come out as stated.
     pub conditions: Vec<Condition>,
     /// Results of other classes that the path depends on; stub them with verified doubles.
@@ -55,6 +60,10 @@ pub struct OpenItem {
     #[serde(skip)]
     #[schemars(skip)]
     pub(crate) span: (usize, usize),
+    /// How the method is called, for answers that give values.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub(crate) call: CallShape,
 }
 
 /// One decision on the way.
@@ -166,6 +175,8 @@ fn item(
         line: spot.line,
         signature: signature(method),
         receiver: receiver(class, method),
+        missing: missing(class, method, arm),
+        call: call_shape(class, method),
         conditions: arm.map(|place| conditions(method, place)).unwrap_or_default(),
         external: external(method, arm),
         factories: metadata
@@ -277,15 +288,82 @@ fn parameters(params: &[Param]) -> String {
 }
 
 fn receiver(class: &ClassFacts, method: &MethodFacts) -> Option<String> {
-    if method.scope == proctor_ruby::Scope::Class
-        || method.module_function
-        || class.kind == proctor_ruby::ClassKind::Module
-    {
-        return None;
+    match receiver_shape(class, method) {
+        ReceiverShape::Class | ReceiverShape::Unknown => None,
+        ReceiverShape::New(params) => Some(format!("{}.new({})", class.name, parameters(&params))),
+    }
+}
+
+fn call_shape(class: &ClassFacts, method: &MethodFacts) -> CallShape {
+    CallShape {
+        name: method.name.clone(),
+        params: method.params.clone(),
+        yields: method.yields,
+        receiver: receiver_shape(class, method),
+    }
+}
+
+fn receiver_shape(class: &ClassFacts, method: &MethodFacts) -> ReceiverShape {
+    if method.scope == Scope::Class || method.module_function {
+        return ReceiverShape::Class;
+    }
+    if class.kind == ClassKind::Module {
+        return ReceiverShape::Unknown;
     }
     let made = class.methods.iter().find(|one| one.name == "initialize");
-    let list = made.map_or_else(|| class.members.join(", "), |made| parameters(&made.params));
-    Some(format!("{}.new({list})", class.name))
+    // Members of a struct may all be left out.
+    let member = |name: &String| Param {
+        name: name.clone(),
+        kind: ParamKind::Optional,
+        default: Some("nil".to_owned()),
+        types: Vec::new(),
+        usage: proctor_ruby::Usage::default(),
+    };
+    ReceiverShape::New(
+        made.map_or_else(|| class.members.iter().map(member).collect(), |made| made.params.clone()),
+    )
+}
+
+/// What would have to be given, and what must be so with it.
+fn missing(class: &ClassFacts, method: &MethodFacts, arm: Option<ArmPlace>) -> String {
+    let Some((one, value)) = arm else {
+        return "values for which the example's description holds".to_owned();
+    };
+    let characteristic = &method.characteristics[one];
+    let description = &characteristic.arms[value].description;
+    let (line, _) = characteristic.lines;
+    format!("{} such that {description} (line {line})", deciding(class, characteristic))
+}
+
+/// What a condition depends on: at most two things, the answer of another class before all.
+fn deciding(class: &ClassFacts, characteristic: &Characteristic) -> String {
+    let external = characteristic.origin.as_ref().filter(|origin| origin.kind == "external");
+    if let Some(origin) = external {
+        let class = origin.class.as_deref().unwrap_or("another class");
+        let asked = origin.method.as_deref().map(|name| format!(".{name}")).unwrap_or_default();
+        return format!("an answer of `{class}{asked}`");
+    }
+    let named: Vec<String> = characteristic
+        .inputs
+        .iter()
+        .take(2)
+        .map(|input| match input.kind {
+            InputKind::Parameter => format!("a value for `{}`", input.name),
+            InputKind::Attribute => attribute(class, &input.name),
+            InputKind::Call => format!("an answer of `{}`", input.name),
+        })
+        .collect();
+    if named.is_empty() { "values".to_owned() } else { named.join(" and ") }
+}
+
+/// A variable of the object: by the constructor's parameter of its name, where there is one.
+fn attribute(class: &ClassFacts, name: &str) -> String {
+    let plain = name.trim_start_matches('@');
+    let mut made = class.methods.iter().filter(|one| one.name == "initialize");
+    if made.any(|one| one.params.iter().any(|param| param.name == plain)) {
+        return format!("a value for `{plain}`");
+    }
+    format!("an object with `{name}`")
 }
 
 fn method_source(source: &SourceFile, method: &MethodFacts) -> String {

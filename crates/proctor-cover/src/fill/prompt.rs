@@ -10,7 +10,8 @@ the example that is missing. Write the lines between `do` and `end` of that one 
 Rules: use described_class; no describe, context, it, let, before, require, class or def; no any_instance, sleep, present time or random values; stub other \
 classes with instance_double or allow(Class).to receive(:method). The example is run: it must pass, take exactly the stated path, and fail when the \
 code is slightly changed, so expect exact values.
-Answer with one JSON object and nothing else: {\"description\": \"present tense, third person\", \"body\": \"the lines\"}";
+Answer with one JSON object and nothing else: {\"description\": \"present tense, third person\", \"body\": \"the lines\"}. Where values alone bring the situation about, \
+give them instead of the body, one Ruby expression for each name: {\"description\": \"…\", \"values\": {\"amount\": \"12\"}}; the call is made with them and what it does is expected.";
 
 /// One message of the exchange with a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +38,15 @@ pub fn prompt_messages(request: &FillRequest<'_>) -> Vec<PromptMessage> {
             condition.name, condition.value, condition.description, condition.lines
         );
     }
+    text += &format!("Missing: {}\n", item.missing);
+    let (required, optional) = item.call.names();
+    if !required.is_empty() || !optional.is_empty() {
+        text += &format!("Values can be given for: {}", required.join(", "));
+        if !optional.is_empty() {
+            text += &format!(" (optional: {})", optional.join(", "));
+        }
+        text.push('\n');
+    }
     for external in &item.external {
         text += &format!("Other classes decide here: stub {external}\n");
     }
@@ -49,10 +59,7 @@ pub fn prompt_messages(request: &FillRequest<'_>) -> Vec<PromptMessage> {
     text += &format!("The spec loads: {}\n", loads.join("; "));
     let mut messages = vec![PromptMessage::User(text)];
     if let Some((answer, refusal)) = request.before {
-        messages.push(PromptMessage::Model(
-            serde_json::json!({ "description": answer.description, "body": answer.body })
-                .to_string(),
-        ));
+        messages.push(PromptMessage::Model(serde_json::to_string(answer).unwrap_or_default()));
         messages.push(PromptMessage::User(format!(
             "{} {}: this was not kept. {}. {}. Answer again in the same form.",
             item.method_id,
@@ -72,14 +79,15 @@ pub fn read_model_answer(text: &str) -> Answer {
         .zip(text.rfind('}'))
         .filter(|(from, to)| from < to)
         .map(|(from, to)| &text[from..=to]);
-    if let Some(answer) = object.and_then(|object| serde_json::from_str::<Answer>(object).ok()) {
+    let read = object.and_then(|object| serde_json::from_str::<Answer>(object).ok());
+    if let Some(answer) = read.filter(|read| !read.body.is_empty() || !read.values.is_empty()) {
         return answer;
     }
     let fenced = text
         .split_once("```")
         .and_then(|(_, rest)| rest.split_once('\n'))
         .and_then(|(_, rest)| rest.split_once("```"));
-    Answer { description: None, body: fenced.map_or(text, |(body, _)| body).to_owned() }
+    Answer::body(fenced.map_or(text, |(body, _)| body))
 }
 
 #[cfg(test)]

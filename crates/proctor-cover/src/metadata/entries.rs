@@ -1,6 +1,9 @@
 //! From the facts of a source to the entries of its metadata: methods, characteristics, the bank of behaviours. Pure.
 
-use proctor_ruby::{Behavior, BehaviorKind, Characteristic, MethodFacts, SetupKind};
+use proctor_ruby::{
+    Behavior, BehaviorKind, Characteristic, ClassFacts, MethodFacts, SetupKind, SideEffect,
+    WholeMethod, absorb,
+};
 use serde_json::Value;
 
 use super::{
@@ -21,7 +24,7 @@ impl Metadata {
             else {
                 continue;
             };
-            methods.push(entry(&class.name, method, &choice.method_mode, &mut bank, is_model));
+            methods.push(entry(class, method, &choice.method_mode, &mut bank, is_model));
         }
         let disabled: Vec<String> =
             self.behaviors.iter().filter(|one| !one.enabled).map(|one| one.id.clone()).collect();
@@ -88,39 +91,60 @@ impl EntryBuilder {
     }
 }
 
+/// The entry of a method, with what its private methods decide and do.
 fn entry(
-    class: &str,
+    class: &ClassFacts,
     method: &MethodFacts,
     mode: &str,
     bank: &mut EntryBuilder,
     is_model: &dyn Fn(&str) -> bool,
 ) -> MethodEntry {
-    let characteristics = method
-        .characteristics
-        .iter()
-        .map(|one| characteristic(one, &method.characteristics, bank, is_model))
-        .collect::<Vec<_>>();
-    let side_effects = method
-        .side_effects
-        .iter()
-        .map(|effect| EffectEntry {
-            kind: effect.kind.clone(),
-            behavior_id: bank.id("side_effect", &effect.description, Some(&effect.kind)),
-        })
-        .collect();
+    let whole = absorb(class, method);
+    let all = &whole.characteristics;
+    let characteristics: Vec<_> =
+        all.iter().map(|one| characteristic(one, all, bank, is_model)).collect();
+    let side_effects = whole.side_effects.iter().map(|effect| side_effect(effect, all, bank));
+    let side_effects = side_effects.collect();
     let behavior_id = characteristics.is_empty().then(|| bank.behavior(&method.outcome));
     MethodEntry {
         name: method.name.clone(),
-        class_name: class.to_owned(),
+        class_name: class.name.clone(),
         kind: if method.scope == proctor_ruby::Scope::Class { "class" } else { "instance" }
             .to_owned(),
         analyzed: true,
         method_mode: mode.to_owned(),
         side_effects,
         characteristics,
-        dependencies: method.constants.iter().filter(|name| *name != class).cloned().collect(),
+        dependencies: dependencies(class, method, &whole),
         behavior_id,
         test_config: None,
+    }
+}
+
+/// Classes that a method and its private methods use.
+fn dependencies(class: &ClassFacts, method: &MethodFacts, whole: &WholeMethod) -> Vec<String> {
+    let private = class.methods.iter().filter(|one| whole.absorbed.contains(&one.name));
+    let private = private.filter(|one| one.scope == method.scope);
+    let mut found: Vec<String> = Vec::new();
+    for name in method.constants.iter().chain(private.flat_map(|one| &one.constants)) {
+        if *name != class.name && !found.contains(name) {
+            found.push(name.clone());
+        }
+    }
+    found
+}
+
+fn side_effect(
+    effect: &SideEffect,
+    all: &[Characteristic],
+    bank: &mut EntryBuilder,
+) -> EffectEntry {
+    let place = effect.place.as_ref();
+    EffectEntry {
+        kind: effect.kind.clone(),
+        behavior_id: bank.id("side_effect", &effect.description, Some(&effect.kind)),
+        depends_on: place.map(|place| all[place.decision].name.clone()),
+        when_parent: place.map(|place| place.values.clone()),
     }
 }
 

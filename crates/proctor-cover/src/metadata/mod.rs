@@ -16,6 +16,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::factories::Proposal;
+use crate::pipeline::FactoryFile;
 
 /// The stages, in order, with the names their marks have.
 pub const STAGES: &[(&str, &str)] = &[
@@ -51,6 +52,9 @@ pub struct Metadata {
     /// Further classes of the file.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<String>,
+    /// library, rails, web or service: what kind of project the file is part of.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub project_type: String,
     /// Size.
     pub complexity: Complexity,
     /// Where the spec lies.
@@ -76,6 +80,9 @@ pub struct Metadata {
     /// Which factories make which values.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub factories: Vec<Proposal>,
+    /// Files of factories that were made or added to for the examples.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub factories_written: Vec<FactoryFile>,
     /// Examples of models and agents that were accepted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<KeptAnswer>,
@@ -210,6 +217,12 @@ pub struct EffectEntry {
     pub kind: String,
     /// In the bank.
     pub behavior_id: String,
+    /// The characteristic that decides whether it happens; absent if it always does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub depends_on: Option<String>,
+    /// The values of that characteristic under which it happens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when_parent: Option<Vec<String>>,
 }
 
 /// A characteristic.
@@ -277,6 +290,9 @@ pub struct TestConfig {
     pub test_level: String,
     /// What is real and what is not.
     pub isolation: Isolation,
+    /// `build_stubbed`, `build` or `create`: how examples make stored objects, if there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object_strategy: Option<String>,
     /// high, medium, low
     pub confidence: String,
     /// Why.
@@ -370,6 +386,9 @@ impl Metadata {
                 if let Some(number) = review.get(key).and_then(Value::as_i64) {
                     review.insert(key.to_owned(), (number + change).max(0).into());
                 }
+            }
+            if let Some(Value::Array(unreached)) = review.get_mut("unreached") {
+                unreached.retain(|one| one["method"] != answer.method_id.as_str());
             }
             if let Some(Value::Array(open)) = review.get_mut("open") {
                 let mine = format!("{} ", answer.method_id);

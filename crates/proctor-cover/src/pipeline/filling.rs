@@ -175,6 +175,7 @@ impl PipelineRun<'_> {
             report.by_method.iter_mut().find(|method| method.id == accepted.answer.method_id)
         {
             method.examples += 1;
+            method.missing = None;
             method.pending = method.pending.saturating_sub(1);
         }
         report.methods_covered = report
@@ -192,5 +193,5 @@ impl PipelineRun<'_> {
 }
 
 fn answer_from_cache(old: &KeptAnswer) -> Answer {
-    Answer { description: Some(old.description.clone()), body: old.lines.join("\n") }
+    Answer { description: Some(old.description.clone()), ..Answer::body(old.lines.join("\n")) }
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::wave::{ExecutionSite, LoadedTarget};
 use super::{FileReport, PipelineRun, StageOutcome};
 use crate::discover::{Discovery, Target};
-use crate::observation::find_load_methods;
+use crate::load_methods::find_load_methods;
 use crate::project::SourceFile;
 use crate::stop::Stop;
 
@@ -33,6 +33,12 @@ impl PipelineRun<'_> {
             let loaded = way.map_err(|error| format!("cannot be loaded: {error}"));
             match loaded.and_then(|way| Ok((way, self.existing_spec(target)?))) {
                 Ok((way, existing)) => {
+                    if let Some(warning) = &way.warning {
+                        let file = &target.source.path;
+                        self.report
+                            .warnings
+                            .push(format!("{file}: stored objects cannot be made: {warning}"));
+                    }
                     parts.push(LoadedTarget { index, target, way, existing, report });
                 }
                 Err(error) => self.fail(target, report, error)?,

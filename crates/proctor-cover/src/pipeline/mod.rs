@@ -4,6 +4,7 @@
 //! `stages`, those that execute it in `loading`, `wave`, `filling` and `reviewing`; what a run was is in `outcome`. How work is shown, who runs specs and which
 //! model fills gaps comes in from outside as [`Helpers`].
 
+mod factory_files;
 mod filling;
 mod loading;
 mod outcome;
@@ -28,6 +29,7 @@ use crate::observation::{Effort, Fault};
 use crate::project::Project;
 use crate::stop::Stop;
 
+pub use self::factory_files::FactoryFile;
 pub use self::outcome::{FileReport, MethodReport, Report};
 use self::prepare::PreparedTarget;
 pub use self::reviewing::{SpecFailure, SpecRun, SpecRunner};
@@ -141,9 +143,19 @@ pub fn run_with<'a>(options: &'a Options, helpers: Helpers<'a>) -> Result<Report
         report: Report::default(),
         metadata: BTreeMap::new(),
         unnoticed: Vec::new(),
+        factory_files: Vec::new(),
+        skipped: Vec::new(),
         helpers,
     };
     let discovery = run.discover(first)?;
+    for (path, stop) in &discovery.unreadable {
+        run.report.files.push(FileReport {
+            source: path.clone(),
+            spec: run.project.spec_path(path),
+            error: Some(format!("{stop}; {}", stop.suggestion)),
+            ..FileReport::default()
+        });
+    }
     let open = run.prepare_all(&discovery, first)?;
     run.report.answers.insert("discover".to_owned(), answers::discovery(&discovery));
     let wanted = |stage: usize| (first..=last).contains(&stage);
@@ -152,10 +164,15 @@ pub fn run_with<'a>(options: &'a Options, helpers: Helpers<'a>) -> Result<Report
             .iter()
             .enumerate()
     {
-        if wanted(number + 1) {
+        let targets = if wanted(number + 1) { &open.work } else { &open.behind };
+        if wanted(number + 1) || (number + 1 < first && !targets.is_empty()) {
             run.check_stop()?;
-            stage(&mut run, &open.work)?;
+            stage(&mut run, targets)?;
         }
+    }
+    // Whoever stops here finds the outline in the spec, to be filled by the next stage or by hand.
+    if (3..5).contains(&last) && wanted(3) {
+        run.write_skeletons(&open.work)?;
     }
     if wanted(5) || wanted(6) {
         run.execute(&discovery, &open.work, (wanted(5), wanted(6)))?;
@@ -177,12 +194,18 @@ struct PipelineRun<'a> {
     metadata: BTreeMap<String, (PathBuf, Metadata)>,
     /// Faults that the specs of their wave did not notice, by wave.
     unnoticed: Vec<Vec<Fault>>,
+    /// Factories that were made for this run, and that no spec has used yet.
+    factory_files: Vec<FactoryFile>,
+    /// Files that have nothing to analyse, with the reason.
+    skipped: Vec<(String, &'static str)>,
     helpers: Helpers<'a>,
 }
 
 /// Targets by what there is to do.
 struct TargetsByWork<'a> {
     work: Vec<&'a Target>,
+    /// Those among them for which the stages before the first have not been run.
+    behind: Vec<&'a Target>,
     cached: Vec<&'a Target>,
 }
 
@@ -219,10 +242,14 @@ impl PipelineRun<'_> {
         discovery: &'d Discovery,
         first: usize,
     ) -> Result<TargetsByWork<'d>, Stop> {
-        let mut open = TargetsByWork { work: Vec::new(), cached: Vec::new() };
+        let mut open = TargetsByWork { work: Vec::new(), behind: Vec::new(), cached: Vec::new() };
         for target in &discovery.targets {
             match self.prepare(target, first)? {
                 PreparedTarget::Work => open.work.push(target),
+                PreparedTarget::Behind => {
+                    open.work.push(target);
+                    open.behind.push(target);
+                }
                 PreparedTarget::Cached => open.cached.push(target),
                 PreparedTarget::Nothing => {}
             }

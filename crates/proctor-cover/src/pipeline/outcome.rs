@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::FactoryFile;
+use crate::implement::DroppedExample;
 use crate::review::Covered;
 
 /// The result for one file.
@@ -30,8 +32,8 @@ pub struct FileReport {
     pub filled: usize,
     /// Answers of a model that were refused, with the reason.
     pub refused: Vec<String>,
-    /// Examples that were dropped because they did not hold everywhere.
-    pub dropped: usize,
+    /// Examples that were dropped because they did not hold everywhere, each with the reason.
+    pub dropped: Vec<DroppedExample>,
     /// Examples that no fault was found for.
     pub unproven: usize,
     /// Branches before.
@@ -42,6 +44,9 @@ pub struct FileReport {
     pub killed: usize,
     /// Faults tried.
     pub faults: usize,
+    /// Files of factories that were made or added to for its examples.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub factories: Vec<FactoryFile>,
     /// Blocks that were edited by hand and kept.
     pub kept: Vec<String>,
     /// Violated rules.
@@ -54,6 +59,19 @@ pub struct FileReport {
     pub error: Option<String>,
     /// Whether nothing had to be done.
     pub cached: bool,
+    /// Whether all examples of the spec passed; `None` if they were not run.
+    pub passed: Option<bool>,
+}
+
+impl FileReport {
+    /// Selected methods without any example, each with what was missing.
+    pub fn unreached(&self) -> impl Iterator<Item = (&str, &str)> {
+        let found = |one: &'_ MethodReport| one.missing.is_some();
+        self.by_method
+            .iter()
+            .filter(move |one| found(one))
+            .map(|one| (one.id.as_str(), one.missing.as_deref().unwrap_or_default()))
+    }
 }
 
 /// The result for one method.
@@ -71,6 +89,9 @@ pub struct MethodReport {
     pub killed: usize,
     /// Faults tried in it.
     pub faults: usize,
+    /// Why there is no example for it, though it was selected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missing: Option<String>,
 }
 
 /// The result of a run.
@@ -82,14 +103,23 @@ pub struct Report {
     pub answers: BTreeMap<String, Value>,
     /// What is worth saying.
     pub warnings: Vec<String>,
+    /// What broke for the run as a whole.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<String>,
     /// Whether the kernel cut off network and processes.
     pub isolated: bool,
 }
 
 impl Report {
-    /// Whether everything that was asked for was done.
+    /// Whether everything that was asked for was done: every file could be worked on, every selected method has an example,
+    /// all examples passed, and nothing broke on the way.
     #[must_use]
     pub fn is_clean(&self) -> bool {
-        self.files.iter().all(|file| file.error.is_none())
+        self.errors.is_empty()
+            && self.files.iter().all(|file| {
+                file.error.is_none()
+                    && file.passed != Some(false)
+                    && file.unreached().next().is_none()
+            })
     }
 }

@@ -11,10 +11,21 @@ use crate::discover::Target;
 use crate::metadata::{Metadata, STAGES, hash, path_for};
 use crate::stop::Stop;
 
+/// The place of the implement stage: it executes code, those before it only read.
+pub(super) const FIRST_EXECUTING_STAGE: usize = 5;
+
+/// The reason for skipping a class that has nothing to test, in the document's words.
+const NO_METHODS: &str = "No testable methods found";
+
+/// The reason for skipping a file of which nothing was chosen.
+const NONE_SELECTED: &str = "no method of this file is selected";
+
 /// What there is to do for a target.
 pub(super) enum PreparedTarget {
     /// Its stages run.
     Work,
+    /// Its stages run, after those before the first that was asked for.
+    Behind,
     /// Nothing changed since a complete run.
     Cached,
     /// None of its methods was selected; its marks say so.
@@ -53,13 +64,20 @@ impl PipelineRun<'_> {
         let selected = target.methods.iter().any(|method| method.selected);
         metadata.complete("discovery_agent");
         if !selected {
-            for (_, agent) in &STAGES[1..] {
-                metadata.skip(agent, "no method of this file is selected");
-            }
+            self.skip_all(target, &mut metadata);
         }
         metadata.write(&path)?;
         self.metadata.insert(target.source.path.clone(), (path, metadata));
         Ok(if selected { PreparedTarget::Work } else { PreparedTarget::Nothing })
+    }
+
+    /// Marks all stages after discovery as skipped, which is a success, and says why.
+    fn skip_all(&mut self, target: &Target, metadata: &mut Metadata) {
+        let reason = if target.methods.is_empty() { NO_METHODS } else { NONE_SELECTED };
+        for (_, agent) in &STAGES[1..] {
+            metadata.skip(agent, reason);
+        }
+        self.skipped.push((target.source.path.clone(), reason));
     }
 
     /// What an earlier run left. Damaged metadata are made again, unless a later stage needs them.
@@ -103,27 +121,28 @@ impl PipelineRun<'_> {
         let refuse = |details: String, suggestion: &str| {
             Err(Stop::error(format!("{stage} cannot start for {source}"), details, suggestion))
         };
-        let Some(old) = old else {
-            return refuse(
-                format!("the previous stage is not complete: {} does not exist", path.display()),
-                "run without --from and --stage first",
-            );
-        };
-        if !old.is_complete(before) {
+        let current = old.filter(|old| old.is_complete(before) && old.source_hash == digest);
+        let Some(old) = current else {
+            // Stages that only read code are run first; those that execute it are asked for by name.
+            if first <= FIRST_EXECUTING_STAGE {
+                let mut metadata = self.new_metadata(target, &path, digest.to_owned(), None);
+                metadata.complete("discovery_agent");
+                let selected = target.methods.iter().any(|method| method.selected);
+                if !selected {
+                    self.skip_all(target, &mut metadata);
+                }
+                metadata.write(&path)?;
+                self.metadata.insert(source.clone(), (path, metadata));
+                return Ok(if selected { PreparedTarget::Behind } else { PreparedTarget::Nothing });
+            }
             return refuse(
                 format!(
-                    "the previous stage is not complete: {} has no {before}_completed",
+                    "the previous stage is not complete: {} has no {before}_completed, or was made for another version of the source",
                     path.display()
                 ),
-                "run the previous stage first, or leave out --from",
+                &format!("run `proctor cover {source}` first"),
             );
-        }
-        if old.source_hash != digest {
-            return refuse(
-                format!("{} was made for another version of the source", path.display()),
-                "run without --from, so that the changed source is analysed again",
-            );
-        }
+        };
         if stage == "review" && !self.root().join(&target.spec_path).is_file() {
             return refuse(
                 format!("{} does not exist", target.spec_path),
@@ -131,7 +150,7 @@ impl PipelineRun<'_> {
             );
         }
         let skipped = old.automation.get(&format!("{before}_skip_reason")).and_then(Value::as_str);
-        let nothing = skipped.is_some_and(|reason| reason.starts_with("no method"));
+        let nothing = skipped.is_some_and(|reason| [NO_METHODS, NONE_SELECTED].contains(&reason));
         self.metadata.insert(source.clone(), (path, old));
         Ok(if nothing { PreparedTarget::Nothing } else { PreparedTarget::Work })
     }
@@ -160,6 +179,7 @@ impl PipelineRun<'_> {
             classes: names.filter(|name| *name != main).collect(),
             class_name: main,
             complexity: target.complexity.clone(),
+            project_type: self.project.project_type().to_owned(),
             spec_path: target.spec_path.clone(),
             methods_to_analyze: target.methods.clone(),
             behaviors,
@@ -178,6 +198,13 @@ fn cached_report(target: &Target, old: &Metadata) -> FileReport {
     let review = old.review.clone().unwrap_or_default();
     let number =
         |key: &str| review[key].as_u64().and_then(|value| usize::try_from(value).ok()).unwrap_or(0);
+    let mut report = PipelineRun::file_report(target);
+    for one in review["unreached"].as_array().into_iter().flatten() {
+        let method = report.by_method.iter_mut().find(|method| one["method"] == method.id);
+        if let Some(method) = method {
+            method.missing = one["reason"].as_str().map(str::to_owned);
+        }
+    }
     FileReport {
         methods_covered: number("methods_covered"),
         examples: number("examples"),
@@ -187,7 +214,8 @@ fn cached_report(target: &Target, old: &Metadata) -> FileReport {
         after: serde_json::from_value(review["branches"].clone()).unwrap_or_default(),
         pending: serde_json::from_value(review["open"].clone()).unwrap_or_default(),
         cached: true,
-        ..PipelineRun::file_report(target)
+        passed: review["tests_passed"].as_bool(),
+        ..report
     }
 }
 

@@ -1,5 +1,6 @@
 //! The review stage: specs are run by a runner, measured against faults, checked by rules and repaired where that is safe.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -10,11 +11,13 @@ use serde_json::{Value, json};
 use super::wave::{ExecutionSite, LoadedTarget, covered, files};
 use super::{PipelineRun, StageOutcome};
 use crate::metadata::hash;
-use crate::observation::faults;
+use crate::observation::{ProjectCopies, faults, first_probe_of};
 use crate::project::SourceFile;
+use crate::review::branches::{self, ExecutedProbes};
 use crate::review::fix::fix;
-use crate::review::{Measured, measure, rules};
+use crate::review::{Measured, measure, measure_at, rules};
 use crate::stop::Stop;
+use crate::verify::{self, RUN_CONDITIONS, RepeatedRuns, VerificationRun};
 
 /// A spec that failed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -99,10 +102,12 @@ impl PipelineRun<'_> {
             } else if runner.is_none() {
                 ran = run_from_measurement(&measured);
             }
+            add_plain_run(&mut ran, &plain_run(&present, site)?);
         }
+        let seen = self.executed_probes(&present, &sources, &ran, site)?;
         let survived = measured.survived.iter().map(|id| list[*id].clone());
         self.unnoticed.push(survived.collect());
-        for part in parts.iter_mut() {
+        for (index, part) in parts.iter_mut().enumerate() {
             let file = part.target.source.path.clone();
             part.report.after = covered(&measured.coverage, &file);
             let count = |ids: &[usize], method: Option<&str>| {
@@ -119,7 +124,9 @@ impl PipelineRun<'_> {
                 method.killed = count(&measured.killed, Some(&method.id));
                 method.faults = method.killed + count(&measured.survived, Some(&method.id));
             }
-            self.conclude(part, &ran, measured.error.as_deref())?;
+            let probes =
+                seen.as_ref().map(|seen| ExecutedProbes { seen, base: first_probe_of(index) });
+            self.conclude(part, &ran, measured.error.as_deref(), probes.as_ref())?;
         }
         Ok(summary(&ran))
     }
@@ -130,14 +137,20 @@ impl PipelineRun<'_> {
         part: &mut LoadedTarget<'_>,
         ran: &SpecRun,
         error: Option<&str>,
+        probes: Option<&ExecutedProbes<'_>>,
     ) -> Result<(), Stop> {
         let (file, spec) = (part.target.source.path.clone(), part.target.spec_path.clone());
         let text = proctor_files::read_text(&self.root().join(&spec), limits::RUBY_SOURCE)
             .unwrap_or_default();
-        part.report.violations =
-            rules::check(&spec, &text).iter().map(|finding| violation(&spec, finding)).collect();
+        let mut findings = rules::check(&spec, &text);
+        if let Some(probes) = probes {
+            findings.extend(self.untaken_branches(part, &text, probes));
+            findings.sort_by_key(|finding| (finding.line, finding.rule));
+        }
+        part.report.violations = findings.iter().map(|finding| violation(&spec, finding)).collect();
         let failed: Vec<_> = ran.failed.iter().filter(|failure| failure.spec == spec).collect();
         let passed = failed.is_empty() && ran.error.is_none() && part.report.error.is_none();
+        part.report.passed = Some(passed);
         part.report.warnings.extend(
             failed.iter().map(|failure| {
                 format!("{} failed: {}", failure.place, first_line(&failure.message))
@@ -150,6 +163,7 @@ impl PipelineRun<'_> {
             "methods_covered": part.report.methods_covered,
             "examples": part.report.examples, "pending": part.report.pending.len(), "open": part.report.pending,
             "before": part.report.before, "branches": part.report.after,
+            "unreached": part.report.unreached().map(|(id, reason)| json!({ "method": id, "reason": reason })).collect::<Vec<_>>(),
             "killed": part.report.killed, "faults": part.report.faults,
         });
         let notes: Vec<String> = part
@@ -186,6 +200,61 @@ impl PipelineRun<'_> {
         );
         self.answered("review", json!({ "status": "success", "data": summary }));
         Ok(())
+    }
+
+    /// Branches of the selected methods that no example of the spec takes.
+    fn untaken_branches(
+        &self,
+        part: &LoadedTarget<'_>,
+        text: &str,
+        probes: &ExecutedProbes<'_>,
+    ) -> Vec<rules::Finding> {
+        let target = part.target;
+        let is_wanted = |id: &str| {
+            target.methods.iter().any(|method| method.selected && method.method_id == id)
+        };
+        let disabled = self.disabled(std::slice::from_ref(part));
+        branches::check(&target.source.facts, text, probes, &is_wanted, &disabled)
+    }
+
+    /// What the specs execute, by a run with probes; `None` where they do not run.
+    fn executed_probes(
+        &mut self,
+        specs: &[String],
+        sources: &[SourceFile],
+        ran: &SpecRun,
+        site: &ExecutionSite,
+    ) -> Result<Option<BTreeSet<u64>>, Stop> {
+        if specs.is_empty() || ran.error.is_some() {
+            return Ok(None);
+        }
+        let ProjectCopies { probed, clean, .. } = &site.workshop;
+        for spec in specs {
+            let to = probed.join(spec);
+            if let Some(folder) = to.parent() {
+                fs::create_dir_all(folder)?;
+            }
+            fs::copy(clean.join(spec), to)?;
+        }
+        site.workshop.probe(sources)?;
+        let names: Vec<&str> = specs.iter().map(String::as_str).collect();
+        let measured = measure_at(
+            probed,
+            &self.project,
+            &site.workshop,
+            &site.sandbox,
+            (&names, &[]),
+            &[],
+            &site.effort,
+        );
+        site.workshop.restore(sources)?;
+        let measured = measured?;
+        if let Some(error) = measured.error {
+            let warning = format!("rules 5 and 8 were not checked: {}", first_line(&error));
+            self.report.warnings.push(warning);
+            return Ok(None);
+        }
+        Ok(Some(measured.seen))
     }
 
     /// Repairs what can be repaired safely. What makes a spec fail is taken back.
@@ -228,6 +297,38 @@ impl PipelineRun<'_> {
             )?),
         };
         Ok(ran.failed.len() + usize::from(ran.error.is_some()) * 1000)
+    }
+}
+
+/// The specs as their users run them: plain RSpec with nothing of ours loaded, each file alone, then all together.
+fn plain_run(specs: &[String], site: &ExecutionSite) -> Result<RepeatedRuns, Stop> {
+    let how = RUN_CONDITIONS[0];
+    let mut rounds = vec![VerificationRun::new(specs, how)];
+    if specs.len() > 1 {
+        rounds
+            .extend(specs.iter().map(|spec| VerificationRun::new(std::slice::from_ref(spec), how)));
+    }
+    let ProjectCopies { programs, clean, .. } = &site.workshop;
+    Ok(verify::run(&site.sandbox, programs, clean, &rounds, false)?)
+}
+
+/// What fails under plain RSpec has failed, whatever our own runner says: ours has more loaded.
+fn add_plain_run(ran: &mut SpecRun, plain: &RepeatedRuns) {
+    if ran.error.is_none() {
+        ran.error = plain.error().map(|error| format!("plain rspec: {error}"));
+    }
+    for (spec, line) in &plain.failed {
+        let place = format!("{spec}:{line}");
+        if ran.failed.iter().any(|failure| failure.place == place) {
+            continue;
+        }
+        let reason = plain.reason(&(spec.clone(), *line)).unwrap_or("failed").to_owned();
+        ran.failed.push(SpecFailure {
+            spec: spec.clone(),
+            place,
+            description: String::new(),
+            message: reason,
+        });
     }
 }
 

@@ -6,11 +6,14 @@ use super::{PipelineRun, StageOutcome};
 use crate::answers;
 use crate::discover::Target;
 use crate::factories;
-use crate::isolate::isolate;
+use crate::isolate::{isolate, mark_stored};
 use crate::metadata::Metadata;
+use crate::object_strategy;
 use crate::outline::outline;
 use crate::project::Layout;
+use crate::skeleton::skeleton;
 use crate::stop::Stop;
+use crate::style::project_style;
 
 /// How many files are worked on at once.
 const MAX_PARALLEL_FILES: usize = 4;
@@ -22,6 +25,7 @@ impl PipelineRun<'_> {
             ["slug", "source_file", "source_mtime", "class_name", "behaviors", "methods", "limits"];
         self.for_each_target("analyze", "code_analyzer", open, &|target, metadata| {
             metadata.analyze(&target.source.facts, &|class| models.contains(class));
+            mark_stored(metadata, &target.source.facts);
             let characteristics: usize =
                 metadata.methods.iter().map(|one| one.characteristics.len()).sum();
             let limits = metadata.limits.len();
@@ -37,13 +41,20 @@ impl PipelineRun<'_> {
             ))
         })?;
         self.answer_for_each_target("analyze", open, |metadata| answers::part(metadata, &keys));
+        for (file, reason) in std::mem::take(&mut self.skipped) {
+            self.begun("analyze", &file);
+            self.ended("analyze", &file, StageOutcome::Skipped, reason);
+            self.answered("analyze", answers::skipped(reason));
+        }
         Ok(())
     }
 
     pub(super) fn isolate(&mut self, open: &[&Target]) -> Result<(), Stop> {
         let library = self.project.layout != Layout::Rails;
-        self.for_each_target("isolate", "isolation_decider", open, &|_, metadata| {
-            isolate(metadata, library);
+        let models = self.models();
+        self.for_each_target("isolate", "isolation_decider", open, &|target, metadata| {
+            isolate(metadata, library, &target.source.facts);
+            object_strategy::decide(metadata, &target.source, &models);
             let low = metadata.methods.iter().filter_map(|one| one.test_config.as_ref());
             let low = low.filter(|config| config.confidence == "low").count();
             StageResult::Done(if low > 0 {
@@ -67,6 +78,26 @@ impl PipelineRun<'_> {
         self.answer_for_each_target("architect", open, |metadata| {
             answers::unwrapped_answer(metadata, &["spec_file", "structure"], "test_architect")
         });
+        Ok(())
+    }
+
+    /// Writes the outline into the specs, with placeholders.
+    pub(super) fn write_skeletons(&mut self, open: &[&Target]) -> Result<(), Stop> {
+        let style = project_style(self.root());
+        for target in open {
+            let Some((_, metadata)) = self.metadata.get(&target.source.path) else { continue };
+            let existing = proctor_files::read_text(
+                &self.root().join(&target.spec_path),
+                proctor_files::limits::RUBY_SOURCE,
+            )
+            .ok();
+            let ways =
+                self.project.load_methods(&target.source.path, &target.spec_path, self.root());
+            let lines = ways.last().map(|way| way.lines.clone()).unwrap_or_default();
+            if let Some(text) = skeleton(metadata, lines, existing.as_deref(), &style) {
+                self.write_spec(&target.spec_path, &text)?;
+            }
+        }
         Ok(())
     }
 
@@ -119,7 +150,7 @@ impl PipelineRun<'_> {
     }
 
     /// Classes that are stored objects: those of `app/models`.
-    fn models(&self) -> BTreeSet<String> {
+    pub(super) fn models(&self) -> BTreeSet<String> {
         let files = self.project.files().into_iter();
         files
             .filter_map(|path| {

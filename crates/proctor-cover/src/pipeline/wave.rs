@@ -3,21 +3,26 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::path::Path;
 
 use proctor_files::limits;
 use proctor_ruby::spec::{ExampleBody, SpecPlan};
 use proctor_text::pluralize;
 use serde_json::json;
 
-use super::{FileReport, PipelineRun, StageOutcome};
+use super::{FactoryFile, FileReport, PipelineRun, StageOutcome};
 use crate::discover::{Discovery, Target};
 use crate::implement::{Task, Written, implement};
 use crate::metadata::hash;
+use crate::object_strategy;
 use crate::observation::{Effort, Fault, Observation, ProjectCopies, faults, observe};
-use crate::project::{LoadMethod, SourceFile};
+use crate::project::{LoadMethod, SourceFile, constant_index};
+use crate::record_support::SUPPORT_LINES;
 use crate::review::{Covered, measure};
 use crate::sandbox::Sandbox;
+use crate::select::WantedMethods;
 use crate::stop::Stop;
+use crate::style::project_style;
 
 /// Where code is executed, and how much may be spent.
 pub(super) struct ExecutionSite {
@@ -32,6 +37,8 @@ const MAX_METHODS_PER_BATCH: usize = 300;
 /// What observing a batch gave.
 struct BatchObservation {
     observation: Observation,
+    /// Constants of the project by the file that defines them.
+    constants: BTreeMap<String, String>,
     selected: BTreeSet<String>,
 }
 
@@ -118,6 +125,9 @@ impl PipelineRun<'_> {
     ) -> Result<Option<String>, Stop> {
         self.check_stop()?;
         let parts = self.load(discovery, targets, site)?;
+        if write {
+            self.prepare_factories(&parts, site)?;
+        }
         let seen = if write && !parts.is_empty() {
             Some(self.observe(discovery, &parts, site)?)
         } else {
@@ -229,7 +239,7 @@ impl PipelineRun<'_> {
             parts.iter().map(|part| part.target.source.clone()).collect();
         let ways: Vec<LoadMethod> = parts.iter().map(|part| part.way.clone()).collect();
         let selected = selected(parts);
-        let list = faults(&sources, 150);
+        let list = faults(&sources, 300);
         self.note("implement", format!("observing {}", pluralize(selected.len(), "method")));
         site.workshop.probe(&sources)?;
         let observation = observe(
@@ -244,7 +254,9 @@ impl PipelineRun<'_> {
         )?;
         site.workshop.restore(&sources)?;
         self.report.warnings.extend(observation.trouble.iter().take(3).cloned());
-        Ok(BatchObservation { observation, selected })
+        self.report.errors.extend(observation.broken.clone());
+        let constants = constant_index(&discovery.all, Path::new(""));
+        Ok(BatchObservation { observation, constants, selected })
     }
 
     /// Chooses, writes and verifies the specs of a wave.
@@ -255,6 +267,7 @@ impl PipelineRun<'_> {
         site: &ExecutionSite,
     ) -> Result<(), Stop> {
         self.note("implement", "writing and verifying specs");
+        let style = project_style(self.root());
         let tasks: Vec<Task<'_>> = parts
             .iter()
             .map(|part| Task {
@@ -263,6 +276,8 @@ impl PipelineRun<'_> {
                 way: &part.way,
                 spec: part.target.spec_path.clone(),
                 existing: part.existing.clone(),
+                style: &style,
+                constants: &seen.constants,
             })
             .collect();
         let earlier: Vec<String> = self
@@ -273,39 +288,99 @@ impl PipelineRun<'_> {
             .map(|file| file.spec.clone())
             .filter(|spec| site.workshop.clean.join(spec).is_file())
             .collect();
-        let written = implement(
-            &site.workshop,
-            &site.sandbox,
-            &tasks,
-            &seen.observation,
-            &seen.selected,
-            &earlier,
-        )?;
+        let wanted =
+            WantedMethods { selected: seen.selected.clone(), disabled: self.disabled(parts) };
+        let written =
+            implement(&site.workshop, &site.sandbox, &tasks, &seen.observation, &wanted, &earlier)?;
         drop(tasks);
         for (part, one) in parts.iter_mut().zip(&written) {
-            update_report(&mut part.report, one);
-            self.keep_spec(one)?;
+            update_report(&mut part.report, one, &seen.observation, &wanted);
+            self.keep_spec(one, &part.report, site)?;
+            if one.error.is_none() && one.examples > 0 {
+                part.report.factories = self.deliver_factories(&one.text)?;
+                self.remember_factories(&one.source, &part.report.factories)?;
+            }
         }
         Ok(())
     }
 
+    /// Behaviours of these files that somebody switched off in the metadata.
+    pub(super) fn disabled(&self, parts: &[LoadedTarget<'_>]) -> BTreeSet<String> {
+        parts
+            .iter()
+            .filter_map(|part| self.metadata.get(&part.target.source.path))
+            .flat_map(|(_, metadata)| &metadata.behaviors)
+            .filter(|behavior| !behavior.enabled)
+            .map(|behavior| behavior.description.clone())
+            .collect()
+    }
+
     /// Puts a finished spec into the project and its marks into the metadata.
-    fn keep_spec(&mut self, one: &Written) -> Result<(), Stop> {
+    fn keep_spec(
+        &mut self,
+        one: &Written,
+        report: &FileReport,
+        site: &ExecutionSite,
+    ) -> Result<(), Stop> {
         if one.error.is_none() && one.examples + one.pending > 0 {
             self.write_spec(&one.spec, &one.text)?;
+            self.write_support_files(&one.text, site)?;
         }
         self.update(&one.source, "test_implementer", |metadata| {
             metadata.spec_hash = hash(one.text.as_bytes());
+            for method in one.plan.classes.iter().flat_map(|class| &class.methods) {
+                object_strategy::note_used(metadata, method);
+            }
             for id in &one.kept {
                 metadata.note(
                     "warnings",
                     format!("test_implementer: the block of {id} was edited by hand and kept"),
                 );
             }
+            for (id, reason) in report.unreached() {
+                metadata.note("errors", format!("test_implementer: no example for {id}: {reason}"));
+            }
+            for drop in &one.dropped {
+                metadata.note(
+                    "warnings",
+                    format!(
+                        "test_implementer: dropped {} {}: {}",
+                        drop.method, drop.description, drop.reason
+                    ),
+                );
+            }
             if let Some(error) = &one.error {
                 metadata.note("errors", format!("test_implementer: {error}"));
             }
         })
+    }
+
+    /// Puts what a spec requires of `spec/support/` beside it, as it was verified; what is there already stays as it is.
+    fn write_support_files(&mut self, text: &str, site: &ExecutionSite) -> Result<(), Stop> {
+        // The project's quotes may be others.
+        let lines = || text.lines().map(|line| line.trim().replace('\'', "\""));
+        for (_, path) in SUPPORT_LINES.iter().filter(|(line, _)| lines().any(|own| own == *line)) {
+            if self.root().join(path).exists() {
+                continue;
+            }
+            let support =
+                proctor_files::read_text(&site.workshop.clean.join(path), limits::RUBY_SOURCE)?;
+            self.write_spec(path, &support)?;
+            self.report.warnings.push(format!(
+                "{path} is new: the specs of stored objects need it, and the project had nothing of the kind"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Notes which factories were written for a file.
+    fn remember_factories(&mut self, source: &str, files: &[FactoryFile]) -> Result<(), Stop> {
+        if let Some((path, metadata)) = self.metadata.get_mut(source).filter(|_| !files.is_empty())
+        {
+            metadata.factories_written = files.to_vec();
+            metadata.write(path)?;
+        }
+        Ok(())
     }
 
     /// Writes a spec of the project, unless it says this already.
@@ -333,12 +408,31 @@ impl PipelineRun<'_> {
             return;
         }
         let message = format!(
-            "{} examples, {} pending, {} dropped",
+            "{} examples, {} pending, {} dropped{}",
             report.examples,
             report.pending.len(),
-            report.dropped
+            report.dropped.len(),
+            match report.unreached().count() {
+                0 => String::new(),
+                count => format!(", {} without an example", pluralize(count, "method")),
+            }
         );
-        self.ended("implement", file, StageOutcome::Done, &message);
+        let ending = if report.unreached().next().is_none() {
+            StageOutcome::Done
+        } else {
+            StageOutcome::Failed
+        };
+        self.ended("implement", file, ending, &message);
+        if report.examples == 0 && report.unreached().next().is_some() {
+            let reasons: Vec<String> =
+                report.unreached().map(|(id, reason)| format!("{id}: {reason}")).collect();
+            let answer = json!({
+                "status": "error", "error": format!("no example could be written for {file}"),
+                "details": reasons.join("; "),
+                "suggestion": "supply what is missing (a factory, a value, a stand-in), or leave the methods out with --without",
+            });
+            return self.answered("implement", answer);
+        }
         let traits: BTreeSet<String> = self
             .metadata
             .get(file)
@@ -346,11 +440,21 @@ impl PipelineRun<'_> {
             .flat_map(|(_, metadata)| &metadata.factories)
             .filter_map(|one| one.trait_name.clone())
             .collect();
+        let mut created =
+            vec![json!({ "path": part.target.spec_path, "examples_count": report.examples })];
+        created.extend(
+            report
+                .factories
+                .iter()
+                .map(|one| json!({ "path": one.path, "traits_added": one.traits_added })),
+        );
         let answer = json!({
             "status": "success",
             "data": {
-                "files_created": [{ "path": part.target.spec_path, "examples_count": report.examples }],
+                "files_created": created,
                 "pending": report.pending, "kept": report.kept, "filled": report.filled, "traits_known": traits,
+                "dropped": report.dropped,
+                "unreached": report.unreached().map(|(id, reason)| json!({ "method": id, "reason": reason })).collect::<Vec<_>>(),
             },
         });
         self.answered("implement", answer);
@@ -390,9 +494,19 @@ fn selected(parts: &[LoadedTarget<'_>]) -> BTreeSet<String> {
 }
 
 /// Takes over what was written.
-fn update_report(report: &mut FileReport, one: &Written) {
+fn update_report(
+    report: &mut FileReport,
+    one: &Written,
+    observation: &Observation,
+    wanted: &WantedMethods,
+) {
     report.examples = one.examples;
-    report.dropped = one.dropped;
+    report.dropped.clone_from(&one.dropped);
+    report.warnings.extend(
+        one.added_requires
+            .iter()
+            .map(|line| format!("the spec says {line}, which {} does not load", one.source)),
+    );
     report.unproven = one.unproven;
     report.kept.clone_from(&one.kept);
     report.error.clone_from(&one.error);
@@ -407,7 +521,48 @@ fn update_report(report: &mut FileReport, one: &Written) {
             entry.examples = examples().count() - pending;
         }
     }
-    report.methods_covered = report.by_method.iter().filter(|method| method.examples > 0).count();
+    report.methods_covered = report
+        .by_method
+        .iter()
+        .filter(|method| method.examples > 0 || makes_objects(&one.plan, &method.id))
+        .count();
+    let kept = report.kept.clone();
+    let bare = report.by_method.iter_mut().filter(|one| one.examples == 0);
+    for method in bare.filter(|one| !kept.contains(&one.id)) {
+        let dropped = one.dropped.iter().find(|drop| drop.method == method.id);
+        let shown = observation
+            .cases
+            .iter()
+            .any(|case| case.method == method.id && !case.noise && !case.stable.is_empty());
+        // What it does is known, and somebody does not want it in the spec.
+        if shown && dropped.is_none() && !wanted.disabled.is_empty() {
+            let words = "no example, since its behaviours are switched off in the metadata";
+            report.warnings.push(format!("{}: {words}", method.id));
+            continue;
+        }
+        // Every example of its class makes an object.
+        if shown && dropped.is_none() && makes_objects(&one.plan, &method.id) {
+            continue;
+        }
+        let reason = observation.unreached.get(&method.id).cloned();
+        let reason = reason.or_else(|| dropped.map(|drop| format!("dropped: {}", drop.reason)));
+        let reason = reason.or_else(|| observation.broken.clone());
+        method.missing =
+            Some(reason.unwrap_or_else(|| {
+                "no call was found whose result is the same every time".to_owned()
+            }));
+    }
+}
+
+/// Whether a method is the constructor of a class whose other methods have examples.
+fn makes_objects(plan: &SpecPlan, id: &str) -> bool {
+    let Some(name) = id.strip_suffix("#initialize") else { return false };
+    let prefix = format!("{name}#");
+    let methods = plan.classes.iter().flat_map(|class| &class.methods);
+    methods.filter(|method| method.id.starts_with(&prefix) && method.id != id).any(|method| {
+        let mut examples = method.contexts.iter().flat_map(|context| &context.examples);
+        examples.any(|example| matches!(example.body, ExampleBody::Observed(_)))
+    })
 }
 
 fn open_situations(plan: &SpecPlan) -> Vec<String> {

@@ -254,7 +254,7 @@ fn a_spec_that_was_edited_by_hand_keeps_every_edit() {
     let text = fs::read_to_string(&spec).unwrap();
     let edited = text
         .replacen("RSpec.describe Plain do\n", "RSpec.describe Plain do\n  it \"is by hand\" do\n    expect(1 + 1).to eq(2)\n  end\n\n", 1)
-        .replacen("describe \"#size\" do\n", "describe \"#size\" do\n    # a note of mine\n", 1);
+        .replacen("describe '#size' do\n", "describe '#size' do\n    # a note of mine\n", 1);
     assert!(edited.contains("a note of mine") && edited.contains("is by hand"), "{edited}");
     fs::write(&spec, &edited).unwrap();
     let report = run(&options(folder.path()), &mut |_| {}).unwrap();

@@ -51,7 +51,7 @@ impl Filler for ScriptedFiller {
             .borrow_mut()
             .pop()
             .ok_or_else(|| FillError { source: "nothing left to say".into() })?;
-        Ok(Answer { description: None, body: next.to_owned() })
+        Ok(Answer::body(next))
     }
 
     fn name(&self) -> String {
@@ -87,7 +87,7 @@ fn a_model_is_asked_again_with_the_reason_until_an_answer_proves_itself() {
     assert_eq!(file.after.taken, file.after.branches, "{file:?}");
     let text = spec(folder.path());
     assert!(
-        text.contains(GOOD) && text.contains("# Filled in:") && !text.contains("skip \""),
+        text.contains(GOOD) && text.contains("# Filled in:") && !text.contains("skip '"),
         "{text}"
     );
     // It stays, byte for byte, even when everything is done again without the model.
@@ -113,7 +113,7 @@ fn a_model_that_never_proves_itself_leaves_the_situation_open() {
     let file = &report.files[0];
     assert_eq!((file.filled, file.pending.len()), (0, 1), "{file:?}");
     assert!(file.refused[0].contains("expected: :wide"), "{file:?}");
-    assert!(spec(folder.path()).contains("skip \""));
+    assert!(spec(folder.path()).contains("skip '"));
     assert!(!folder.path().join("mine.txt").exists());
     // Later, another model fills what is left; nothing else is done again.
     let better = ScriptedFiller::new(&[GOOD]);
@@ -138,7 +138,7 @@ fn an_agent_sees_what_is_left_and_submits_through_the_same_gate() {
     assert_eq!(item.conditions[0].lines, "7-11");
     assert!(item.source.contains("   7     if Digest"), "{}", item.source);
     let line = spec(root).lines().nth(item.line as usize - 1).unwrap().to_owned();
-    assert!(line.trim_start().starts_with("it \""), "{line}");
+    assert!(line.trim_start().starts_with("it '"), "{line}");
     assert!(plan(root, &["lib/other.rb".to_owned()]).unwrap().items.is_empty());
 
     let project = proctor_cover::CoveredProject {
@@ -146,9 +146,7 @@ fn an_agent_sees_what_is_left_and_submits_through_the_same_gate() {
         ruby: "ruby".into(),
         launcher: Some(crate::launcher()),
     };
-    let give = |body: &str| {
-        submit(&project, &item.id, &Answer { description: None, body: body.to_owned() })
-    };
+    let give = |body: &str| submit(&project, &item.id, &Answer::body(body));
     let before = spec(root);
     for (body, reason) in [
         ("end\nend", "parse"),
@@ -171,4 +169,91 @@ fn an_agent_sees_what_is_left_and_submits_through_the_same_gate() {
     let stale = plan(root, &[]).unwrap();
     assert!(stale.notes[0].contains("changed since it was covered"), "{stale:?}");
     assert_eq!(give(GOOD).unwrap_err().reason, "stale");
+}
+
+/// The door asks a keeper whom it cannot make, and a word that only its hash tells.
+const DOOR: &str = "\
+require \"digest\"
+
+class Door
+  class Shut < StandardError; end
+
+  KEY = \"7115a8b16c101d6dd7ef7f6bda47398a566b284a7359c2a375c0c888419e0153\"
+
+  attr_reader :state
+
+  def initialize(keeper)
+    @keeper = keeper
+    @state = :closed
+  end
+
+  def open(word, loudly: false)
+    return unless Digest::SHA256.hexdigest(word) == KEY
+
+    raise Shut, \"#{@keeper.name} sleeps\" if @keeper.name == \"Sam\"
+
+    @state = loudly ? :wide : :open
+    nil
+  end
+end
+";
+
+#[test]
+fn an_agent_supplies_values_and_the_expectation_is_what_the_call_does() {
+    let folder = project(&[("lib/door.rb", DOOR)]);
+    let root = folder.path();
+    filled(root, None, false);
+    let spec = || fs::read_to_string(root.join("spec/door_spec.rb")).unwrap();
+    let project = proctor_cover::CoveredProject {
+        root: root.to_owned(),
+        ruby: "ruby".into(),
+        launcher: Some(crate::launcher()),
+    };
+    let open = || plan(root, &[]).unwrap().items;
+    let give = |id: &str, pairs: &[(&str, &str)]| {
+        let values = pairs.iter().map(|(name, code)| ((*name).into(), (*code).into())).collect();
+        submit(&project, id, &Answer { values, ..Answer::default() })
+    };
+    let keeper = ("keeper", "Struct.new(:name).new(\"Ann\")");
+    let word = ("word", "\"open sesame 7\"");
+    let first = open().into_iter().find(|item| item.missing.contains("`keeper`")).unwrap();
+    assert!(first.missing.starts_with("a value for `keeper` such that"), "{first:?}");
+    let before = spec();
+    for (pairs, reason, words) in [
+        (&[word][..], "values", "keeper"),
+        (&[keeper, word, ("key", "1")], "values", "no `key`"),
+        (&[keeper, ("word", "\"a\"; 1")], "values", "one expression"),
+        (&[keeper, ("word", "File.write(\"mine.txt\", \"x\")")], "place", "File.write"),
+        (&[keeper, ("word", "nil")], "values", "by accident: TypeError"),
+        (&[keeper, ("word", "\"y\"")], "path", "another path"),
+    ] {
+        let refused = give(&first.id, pairs).unwrap_err();
+        assert_eq!(refused.reason, reason, "{refused:?}");
+        assert!(format!("{} {}", refused.message, refused.hint).contains(words), "{refused:?}");
+    }
+    assert_eq!(spec(), before, "what is refused leaves no trace");
+    let both = Answer {
+        body: GOOD.to_owned(),
+        values: [("word".into(), "1".into())].into(),
+        description: None,
+    };
+    assert_eq!(submit(&project, &first.id, &both).unwrap_err().reason, "values");
+
+    while let Some(item) = open().into_iter().next() {
+        let name = if item.missing.contains("`keeper`") { "Sam" } else { "Ann" };
+        let keeper = format!("Struct.new(:name).new({name:?})");
+        let loudly = item.missing.contains("loudly is present").to_string();
+        let pairs = [("keeper", keeper.as_str()), word, ("loudly", &loudly)];
+        give(&item.id, &pairs).unwrap_or_else(|refusal| panic!("{item:?}: {refusal:?}"));
+    }
+    let text = spec();
+    for line in [
+        "keeper = Struct.new(:name).new(\"Ann\")",
+        "object.open(\"open sesame 7\", loudly: true)",
+        "expect(object).to have_attributes(state: :wide)",
+        ".to raise_error(Door::Shut, \"Sam sleeps\")",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    assert!(!root.join("mine.txt").exists());
 }

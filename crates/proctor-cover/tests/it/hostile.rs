@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use proctor_cover::{Sandbox, run};
 
-use crate::{options, project};
+use crate::{holds, options, project};
 
 const HOSTILE: &str = "\
 require 'socket'
@@ -32,7 +32,11 @@ end
 fn nothing_of_it_reaches_the_tree_and_the_rest_is_covered() {
     let folder = project(&[("lib/hostile.rb", HOSTILE), ("keep.txt", "keep")]);
     let report = run(&options(folder.path()), &mut |_| {}).unwrap();
-    assert!(report.is_clean(), "{report:?}");
+    assert!(holds(&report), "{report:?}");
+    // What could not be shown is named, with what stands in the way.
+    let reasons: Vec<(&str, &str)> = report.files[0].unreached().collect();
+    let of = |id: &str| reasons.iter().find(|one| one.0 == id).map_or("", |one| one.1);
+    assert!(!report.is_clean() && of("Hostile#forks").contains("uses fork"), "{reasons:?}");
     let names: BTreeSet<String> = fs::read_dir(folder.path())
         .unwrap()
         .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
@@ -104,7 +108,7 @@ fn writes_to_absolute_paths_reach_nothing_even_while_loading() {
     source += &format!("class Loader\n{methods}  def self.twice(a)\n    a * 2\n  end\nend\n");
     let folder = project(&[("lib/loader.rb", &source)]);
     let report = run(&options(folder.path()), &mut |_| {}).unwrap();
-    assert!(report.is_clean(), "{report:?}");
+    assert!(holds(&report), "{report:?}");
     let sandbox = Sandbox::new("ruby", Some(crate::launcher()));
     if kernel_has_landlock() {
         let missing = sandbox.missing_isolation();
@@ -120,4 +124,22 @@ fn writes_to_absolute_paths_reach_nothing_even_while_loading() {
     }
     let spec = fs::read_to_string(folder.path().join("spec/loader_spec.rb")).unwrap();
     assert!(spec.contains(".twice("), "{spec}");
+}
+
+/// Each is small, and all together are too many.
+#[test]
+fn many_small_files_end_the_process() {
+    let folder = project(&[("copy/keep", "")]);
+    let copy = folder.path().join("copy");
+    let sandbox = Sandbox::new("ruby", Some(crate::launcher()));
+    let made = |count: u32| {
+        let script = format!("{count}.times {{ |n| File.write(\"f#{{n}}\", 'x') }}; puts 'done'");
+        let arguments = ["-e".into(), script.into()];
+        sandbox.run(&arguments, &copy, &[], std::time::Duration::from_mins(5)).unwrap()
+    };
+    let few = made(100);
+    assert!(few.success, "{few:?}");
+    let many = made(60_000);
+    assert!(!many.success && !many.timed_out, "{many:?}");
+    assert!(many.stderr.contains("it wrote more than its sandbox allows"), "{many:?}");
 }

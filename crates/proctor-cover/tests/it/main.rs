@@ -2,22 +2,27 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod bad_input;
+mod document;
 mod factories;
 mod fill;
 mod golden;
 mod hostile;
+mod objects;
 mod pipeline;
 mod pollution;
+mod records;
 mod rules;
+mod samples;
 mod schema;
 mod search;
+mod truth;
 mod waves;
 mod written_at_8d3abcc;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use proctor_cover::{Choice, Effort, Mode, Options};
+use proctor_cover::{Choice, Effort, Mode, Options, Report};
 use proctor_sandbox::Launcher;
 
 /// A project with these files.
@@ -29,6 +34,12 @@ fn project(files: &[(&str, &str)]) -> tempfile::TempDir {
         fs::write(path, text).unwrap();
     }
     folder
+}
+
+/// Whether all that was written passes, whatever could not be reached.
+fn holds(report: &Report) -> bool {
+    report.errors.is_empty()
+        && report.files.iter().all(|file| file.error.is_none() && file.passed == Some(true))
 }
 
 /// The program that confines Ruby.

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use proctor_cover::run;
 
-use crate::{options, project};
+use crate::{holds, options, project};
 
 const SETTINGS: &str = "\
 class Settings
@@ -108,7 +108,7 @@ fn passes(root: &Path, arguments: &[&str]) {
 fn settings_are_put_back_and_other_polluters_left_out() {
     let folder = project(&[("lib/settings.rb", SETTINGS), ("lib/surroundings.rb", AMBIENT_STATE)]);
     let report = run(&options(folder.path()), &mut |_| {}).unwrap();
-    assert!(report.is_clean(), "{report:?}");
+    assert!(holds(&report), "{report:?}");
     // What we write passes our own review.
     assert!(report.files.iter().all(|file| file.violations.is_empty()), "{report:?}");
     let spec = |name: &str| fs::read_to_string(folder.path().join("spec").join(name)).unwrap();
@@ -126,7 +126,7 @@ fn settings_are_put_back_and_other_polluters_left_out() {
     for before in ["described_class.style = ", "described_class.raise_level("] {
         assert!(settings.contains(before), "{before}\n{settings}");
     }
-    let both_ways = ["returns \\\"high\\\"", "returns \\\"low\\\"", ".show("];
+    let both_ways = ["returns \"high\"", "returns \"low\"", ".show("];
     for seen in both_ways.iter().chain(&[".kinds", ".level", ".square(", ".add_kind(", ".loud!"]) {
         assert!(settings.contains(seen), "{seen}\n{settings}");
     }
@@ -183,8 +183,8 @@ fn code_that_opens_files_is_given_files() {
     let spec = fs::read_to_string(folder.path().join("spec/reader_spec.rb")).unwrap();
     for part in [
         "def file_named(name, text)",
-        ".load(file_named(\"a.conf\"",
-        "raise_error(ArgumentError, \"bad line\")",
+        ".load(file_named('name.conf'",
+        "raise_error(ArgumentError, 'bad line')",
     ] {
         assert!(spec.contains(part), "{part}\n{spec}");
     }

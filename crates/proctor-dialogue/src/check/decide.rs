@@ -17,6 +17,11 @@ pub(crate) enum CheckError {
     /// The agent may have called the tool without reporting it; the text says how to make it report.
     #[error("{0}")]
     CallsUnknown(String),
+    /// A recording or a cassette hides what the check is about.
+    #[error(
+        "it cannot be decided: {what} is kept with [redacted] in place of a secret; run the conversation with its agent instead of replaying it or judging it again"
+    )]
+    Masked { what: String },
     #[error("no answer reports {what}")]
     NumberUnknown { what: &'static str },
     #[error("the answer of turn {turn} does not report {what}")]
@@ -40,14 +45,14 @@ pub(crate) fn decide(
     let decision = |holds, actual: String| Ok(Decision { holds, actual });
     match assertion {
         Assertion::Match(patterns) => {
-            let holds = patterns.0.iter().all(|pattern| pattern_occurs(pattern, &turns));
+            let holds = decide_patterns(&patterns.0, &turns, transcript, Quantity::All)?;
             decision(
                 holds,
                 format!("{}{}", quoted_answers(&turns), case_hint(holds, &patterns.0, &turns)),
             )
         }
         Assertion::MatchAny(patterns) => {
-            let holds = patterns.iter().any(|pattern| pattern_occurs(pattern, &turns));
+            let holds = decide_patterns(patterns, &turns, transcript, Quantity::Any)?;
             decision(
                 holds,
                 format!("{}{}", quoted_answers(&turns), case_hint(holds, patterns, &turns)),
@@ -148,6 +153,59 @@ fn known_numbers(
         .collect()
 }
 
+/// How many of the patterns must occur.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Quantity {
+    All,
+    Any,
+}
+
+/// Whether the patterns occur. What is known may suffice: of all one that is absent, of any one that is there.
+fn decide_patterns(
+    patterns: &[Pattern],
+    turns: &[&Turn],
+    transcript: &Transcript,
+    quantity: Quantity,
+) -> Result<bool, CheckError> {
+    let mut unknown = None;
+    for pattern in patterns {
+        match known_occurrence(pattern, turns, transcript) {
+            Ok(occurs) if occurs == (quantity == Quantity::Any) => return Ok(occurs),
+            Ok(_) => {}
+            Err(error) => unknown = Some(error),
+        }
+    }
+    unknown.map_or(Ok(quantity == Quantity::All), Err)
+}
+
+/// Whether a pattern occurs in an answer of these turns, or that it may be hidden.
+fn known_occurrence(
+    pattern: &Pattern,
+    turns: &[&Turn],
+    transcript: &Transcript,
+) -> Result<bool, CheckError> {
+    let mut hidden_in = None;
+    for turn in turns {
+        match transcript.has_match(pattern, &turn.agent) {
+            Some(true) => return Ok(true),
+            Some(false) => {}
+            None => hidden_in = hidden_in.or(Some(turn.number)),
+        }
+    }
+    let masked = |turn| CheckError::Masked { what: format!("the answer of turn {turn}") };
+    hidden_in.map_or(Ok(false), |turn| Err(masked(turn)))
+}
+
+/// Whether a text of the last turn matches, for rules that steer a conversation.
+pub(crate) fn text_matches(
+    pattern: &Pattern,
+    text: &str,
+    transcript: &Transcript,
+) -> Result<bool, CheckError> {
+    let what = || "what was said in the last turn".to_owned();
+    transcript.has_match(pattern, text).ok_or_else(|| CheckError::Masked { what: what() })
+}
+
 fn pattern_occurs(pattern: &Pattern, turns: &[&Turn]) -> bool {
     turns.iter().any(|turn| pattern.occurs_in(&turn.agent))
 }
@@ -200,7 +258,13 @@ fn decide_tool_call(
     transcript: &Transcript,
 ) -> Result<Decision, CheckError> {
     let calls = calls(turns);
-    let count = calls.iter().filter(|call| call_matches(tool, call)).count();
+    let is_masked = |call: &&&DoneCall| has_masked_argument(tool, call, transcript);
+    let masked = calls.iter().filter(is_masked).count();
+    let seen = |call: &&&DoneCall| call_matches(tool, call) && !is_masked(call);
+    let count = calls.iter().filter(seen).count();
+    if masked > 0 && (count == 0 || tool.times.is_some()) {
+        return Err(CheckError::Masked { what: format!("an argument of `{}`", tool.name) });
+    }
     let count = u32::try_from(count).unwrap_or(u32::MAX);
     let holds = match &tool.times {
         Some(times) => times.accepts(count),
@@ -210,6 +274,17 @@ fn decide_tool_call(
         require_known_absence(&tool.name, turns, transcript)?;
     }
     Ok(Decision { holds, actual: called_tools(&calls) })
+}
+
+/// Whether an argument that the expectation looks at is hidden in this call.
+fn has_masked_argument(tool: &ToolExpectation, call: &DoneCall, transcript: &Transcript) -> bool {
+    let arguments = &call.call.arguments;
+    let hides = |name: &str| match arguments.get(name) {
+        Some(value) => transcript.hides(&value.to_string()),
+        // The name itself may be masked.
+        None => transcript.hides(&arguments.to_string()),
+    };
+    call.call.name == tool.name && tool.with.iter().any(|(name, _)| hides(name))
 }
 
 /// Fails if the agent may have called this tool without reporting it.
@@ -248,10 +323,20 @@ pub(crate) fn unreported(
             let whole = block.kind == BlockKind::ConversationToolCall;
             let scope = if whole { &Scope::Conversation } else { scope };
             let unknown = Transcript::calls_unknown_in(&scope.turns(transcript));
-            unknown.then(|| transcript.reports.how_to_report_calls())
+            let unreported = unknown.then(|| transcript.reports.how_to_report_calls());
+            unreported.or_else(|| masked_conversation(scope, transcript))
         }
+        // A program reads the conversation and may look for anything in it.
+        Assertion::Command(_) | Assertion::Block(_) => masked_conversation(scope, transcript),
         _ => None,
     }
+}
+
+/// Why a program cannot judge the conversation, if something is hidden in it.
+fn masked_conversation(scope: &Scope, transcript: &Transcript) -> Option<String> {
+    let hidden = transcript.hides(&transcript.visible_in(scope).to_string());
+    let masked = CheckError::Masked { what: "the conversation".to_owned() };
+    hidden.then(|| masked.to_string())
 }
 
 /// Claims are compared with results; an agent that lists calls and none of their results cannot be checked.
@@ -329,14 +414,62 @@ mod tests {
         }
     }
 
-    /// The message of a failed assertion, or nothing when it holds.
-    #[expect(clippy::needless_pass_by_value, reason = "literals read better at the call")]
-    fn check(assertion: serde_json::Value, scope: &Scope) -> Option<String> {
+    fn planned(assertion: &serde_json::Value) -> Vec<super::super::PlannedCheck> {
         let node = Node::from_value(&json!([assertion]), Place::default());
         let mut findings = Findings::default();
         let assertions: Vec<proctor_yaml::At<Assertion>> =
             read_node(&node, &mut findings).unwrap_or_else(|| panic!("{findings:?}"));
-        let planned = plan(&assertions, &[], &crate::format::Ordered::default(), None);
+        plan(&assertions, &[], &crate::format::Ordered::default(), None)
+    }
+
+    /// That a secret is not seen in a recording says nothing, whatever is demanded; what is visible decides as always.
+    #[test]
+    fn what_a_mask_may_hide_is_not_decided() {
+        let mut live = transcript();
+        live.turns[0].agent = "Hello, the key is [redacted]".into();
+        live.turns[0].tool_calls[0].call.arguments = json!({"city": "Rome", "key": "k [redacted]"});
+        let stored = Transcript { is_stored: true, ..live.clone() };
+        let look = |assertion: &serde_json::Value, transcript: &Transcript| {
+            let assertion = &planned(assertion)[0].assertion;
+            match decide(assertion, &Scope::Conversation, transcript) {
+                Ok(decision) => Some(decision.holds),
+                Err(CheckError::Masked { .. }) => None,
+                Err(error) => panic!("{error}"),
+            }
+        };
+        let with = |name: &str, value: &str| json!({"call_tool": {"name": "search", "with": {name: value}}});
+        for (assertion, then, now) in [
+            (json!({"match": "hush"}), false, None),
+            (json!({"match": "redacted"}), true, None),
+            (json!({"match": "key is .*"}), true, None),
+            (json!({"match": "Hello"}), true, Some(true)),
+            (json!({"match": "Booked"}), true, Some(true)),
+            (json!({"match": ["Hello", "hush"]}), false, None),
+            (json!({"match_any": ["hush", "Hello"]}), true, Some(true)),
+            (json!({"match_any": ["hush", "hash"]}), false, None),
+            (with("key", "k hush"), false, None),
+            (with("key", "k [redacted]"), true, None),
+            (with("city", "Rome"), true, Some(true)),
+            (with("city", "Oslo"), false, Some(false)),
+            (with("other", "x"), false, None),
+            (json!({"call_tool": "search"}), true, Some(true)),
+        ] {
+            for assertion in [assertion.clone(), json!({"not": assertion})] {
+                assert_eq!(look(&assertion, &live), Some(then), "{assertion}");
+                assert_eq!(look(&assertion, &stored), now, "{assertion}");
+            }
+        }
+        let command = planned(&json!({"command": ["true"]}))[0].assertion.clone();
+        assert_eq!(unreported(&command, &Scope::Conversation, &live), None);
+        let reason = unreported(&command, &Scope::Conversation, &stored).unwrap();
+        assert!(reason.contains("in place of a secret"), "{reason}");
+        assert_eq!(unreported(&command, &Scope::Conversation, &transcript()), None);
+    }
+
+    /// The message of a failed assertion, or nothing when it holds.
+    #[expect(clippy::needless_pass_by_value, reason = "literals read better at the call")]
+    fn check(assertion: serde_json::Value, scope: &Scope) -> Option<String> {
+        let planned = planned(&assertion);
         assert_eq!(planned[0].mode, EvaluationMode::Hard);
         let decision = decide(&planned[0].assertion, scope, &transcript()).unwrap();
         (decision.holds == planned[0].negated)

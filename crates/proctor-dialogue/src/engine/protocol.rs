@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::format::{Assertion, Simulate};
 use crate::judge::{JudgeRequest, MarkKey};
+use crate::live_calls::CallReport;
 use crate::simulated_user::SimulatorRequest;
 use crate::transcript::{DoneCall, Scope, ToolCall};
 
@@ -43,6 +44,13 @@ pub enum Input {
         id: RequestId,
         /// Text, tool calls and usage.
         answer: AgentAnswer,
+    },
+    /// The agent makes a call itself and says so before it answers.
+    AgentReportedCall {
+        /// The id of the effect that is being answered.
+        id: RequestId,
+        /// That it has begun, or what came of it.
+        report: CallReport,
     },
     /// The agent broke, refused or took too long.
     AgentFailed {
@@ -275,6 +283,8 @@ pub struct ToolOutcome {
     pub result: Result<Value, String>,
     /// How long it took.
     pub duration_ms: Option<f64>,
+    /// What else the tool says about the call.
+    pub metadata: Option<Value>,
 }
 
 /// How an attempt ended.

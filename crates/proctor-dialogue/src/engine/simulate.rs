@@ -15,7 +15,7 @@ use super::{
     DEFAULT_MAX_TURNS, Effect, Engine, FailedAssertion, RequestId, SIMULATOR_RETRIES, WaitState,
     WorkItem,
 };
-use crate::check::{CheckError, calls_tool};
+use crate::check::{CheckError, calls_tool, text_matches};
 use crate::expression::evaluate;
 use crate::format::{EveryTurn, OnMaxTurns, Simulate, Simulator, StopWhen};
 use crate::judge::{ItemAnswer, JudgeQuestion};
@@ -157,8 +157,8 @@ impl Engine {
         let Some(turn) = self.transcript.turns.last() else { return Ok(false) };
         Ok(match rule {
             StopWhen::GoalReached | StopWhen::Block(_) => false,
-            StopWhen::Response(pattern) => pattern.occurs_in(&turn.agent),
-            StopWhen::User(pattern) => pattern.occurs_in(&turn.user),
+            StopWhen::Response(pattern) => text_matches(pattern, &turn.agent, &self.transcript)?,
+            StopWhen::User(pattern) => text_matches(pattern, &turn.user, &self.transcript)?,
             StopWhen::CallTool(tool) => calls_tool(tool, turn, &self.transcript)?,
             StopWhen::Topic(topic) => self.transcript.topic() == Some(topic.value.as_str()),
             StopWhen::Condition(expression) => {

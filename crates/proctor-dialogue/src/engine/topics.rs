@@ -8,7 +8,7 @@ use super::judging::JudgePurpose;
 use super::pending_command::CommandPurpose;
 use super::votes::voted_topic;
 use super::{Engine, WorkItem};
-use crate::check::{CheckError, calls_tool};
+use crate::check::{CheckError, calls_tool, text_matches};
 use crate::expression::evaluate;
 use crate::format::{Topic, Trigger};
 use crate::judge::{JudgeQuestion, TopicChoice};
@@ -105,8 +105,8 @@ impl Engine {
         let Some(turn) = self.transcript.turns.last() else { return Ok(false) };
         Ok(match trigger {
             Trigger::CallTool(tool) => calls_tool(tool, turn, &self.transcript)?,
-            Trigger::Response(pattern) => pattern.occurs_in(&turn.agent),
-            Trigger::User(pattern) => pattern.occurs_in(&turn.user),
+            Trigger::Response(pattern) => text_matches(pattern, &turn.agent, &self.transcript)?,
+            Trigger::User(pattern) => text_matches(pattern, &turn.user, &self.transcript)?,
             Trigger::TurnsIn(turns) => {
                 self.transcript.turns_in(&turns.topic).len() >= turns.count.get() as usize
             }

@@ -4,12 +4,13 @@ use proctor_events::{
     AgentError, AgentResponse, Fault, Json, MessageSource, Millis, Status, TerminationReason,
     ToolCallCompleted, ToolCallStarted, UserMessage,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
     AgentAnswer, Effect, Engine, MAX_TOOL_ROUNDS, Message, RequestId, Role, ToolOutcome, WaitState,
     WorkItem,
 };
+use crate::live_calls::{CallReport, LiveCalls};
 use crate::transcript::{DoneCall, ToolCall, Turn};
 
 impl Engine {
@@ -42,8 +43,29 @@ impl Engine {
         }
         let id = self.next_id();
         let turn = self.turn_number();
+        self.live_calls = LiveCalls::default();
         self.effects.push(Effect::CallAgent { id, turn, messages: self.messages.clone() });
         self.waiting = WaitState::Agent { id };
+    }
+
+    pub(super) fn agent_reported_call(&mut self, id: RequestId, report: CallReport) {
+        if !matches!(&self.waiting, WaitState::Agent { id: wanted } if *wanted == id) {
+            return;
+        }
+        let mut live = std::mem::take(&mut self.live_calls);
+        let new = live.report(report, || self.next_call_id());
+        self.live_calls = live;
+        self.emit_reports(&new);
+    }
+
+    fn emit_reports(&mut self, reports: &[CallReport]) {
+        let turn_number = self.turn_number();
+        for report in reports {
+            match report {
+                CallReport::Started(call) => self.emit_started(turn_number, call),
+                CallReport::Completed(done) => self.emit_completed(turn_number, done),
+            }
+        }
     }
 
     pub(super) fn agent_answered(&mut self, id: RequestId, answer: AgentAnswer) {
@@ -59,14 +81,11 @@ impl Engine {
         }
         let calls_known = self.transcript.reports.knows_calls(answer.calls_listed);
         let unlisted = !calls_known && self.transcript.reports.depends_on_answer();
-        let done: Vec<DoneCall> =
-            answer.tool_calls.into_iter().map(|call| self.with_done_call_id(call)).collect();
+        let live = std::mem::take(&mut self.live_calls);
+        let (done, untold) = live.settle(answer.tool_calls, || self.next_call_id());
         let pending: Vec<ToolCall> =
             answer.pending_tool_calls.into_iter().map(|call| self.with_call_id(call)).collect();
-        for call in &done {
-            self.emit_started(turn_number, &call.call);
-            self.emit_completed(turn_number, call);
-        }
+        self.emit_reports(&untold);
         self.emit(AgentResponse {
             turn_number,
             text: answer.text.clone(),
@@ -105,14 +124,13 @@ impl Engine {
     /// A call without an id gets one, so that its events can be paired.
     fn with_call_id(&mut self, mut call: ToolCall) -> ToolCall {
         if call.id.is_empty() {
-            call.id = format!("call_{}", self.next_id().0);
+            call.id = self.next_call_id();
         }
         call
     }
 
-    fn with_done_call_id(&mut self, mut done: DoneCall) -> DoneCall {
-        done.call = self.with_call_id(done.call);
-        done
+    fn next_call_id(&mut self) -> String {
+        format!("call_{}", self.next_id().0)
     }
 
     fn call_tools(&mut self, pending: Vec<ToolCall>) {
@@ -142,7 +160,8 @@ impl Engine {
             Ok(result) => (Some(result), None),
             Err(error) => (None, Some(error)),
         };
-        let finished = DoneCall { call, result, error, duration_ms: outcome.duration_ms };
+        let duration_ms = outcome.duration_ms;
+        let finished = DoneCall { call, result, error, duration_ms, metadata: outcome.metadata };
         self.emit_completed(self.turn_number(), &finished);
         let WaitState::Tools { open, done, .. } = &mut self.waiting else { return };
         done.push(finished);
@@ -202,12 +221,26 @@ impl Engine {
     fn end_with_agent_error(&mut self, error_class: Option<String>, message: String) {
         let turn = self.turn_number();
         let text = format!("turn {turn}: {message}");
+        // What it did before it failed has happened all the same.
+        let live = std::mem::take(&mut self.live_calls);
+        let (done, _) = live.settle(Vec::new(), String::new);
+        let asked = self.messages.iter().rev().find(|message| message.role == Role::User);
+        let context = json!({
+            "messages_count": self.messages.len(),
+            "turn": turn,
+            "asked": asked.map(|message| message.content.as_str()),
+            "tool_rounds": self.tool_rounds,
+            "reported_calls": done.len(),
+        });
         self.emit(AgentError {
             turn_number: Some(turn),
             error_class,
             message,
-            ..Default::default()
+            context: Some(Json::from(context)),
         });
+        if let Some(turn) = self.transcript.turns.last_mut() {
+            turn.tool_calls.extend(done);
+        }
         self.abort_attempt(Status::Errored, Some(Fault::Agent), text, TerminationReason::Error);
     }
 
@@ -228,8 +261,8 @@ impl Engine {
             arguments: Json::new(&done.call.arguments).ok(),
             result: done.result.as_ref().and_then(|result| Json::new(result).ok()),
             error: done.error.clone(),
+            metadata: done.metadata.as_ref().and_then(|metadata| Json::new(metadata).ok()),
             duration_ms: done.duration_ms.map(Millis::new),
-            ..Default::default()
         });
     }
 }

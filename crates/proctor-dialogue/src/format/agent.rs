@@ -39,13 +39,13 @@ impl From<AgentFields> for AgentSpec {
 text_or_mapping!(
     AgentSpec,
     AgentFields,
-    "the name of an agent or a mapping with `command`, `chat`, `http` or `script`",
+    "the name of an agent or a mapping with `python`, `node`, `command`, `chat`, `http` or `script`",
     text: {"type": "string", "pattern": NOT_BLANK},
     |text| AgentSpec::Named(text.to_owned())
 );
 
-/// How to reach an agent: exactly one of `command`, `chat`, `http` and `script`, or a `command` that is started
-/// and then spoken to by `chat` or `http`.
+/// How to reach an agent: exactly one of `python`, `node`, `command`, `chat`, `http` and `script`, or a `command` that is
+/// started and then spoken to by `chat` or `http`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(transform = agent_rules)]
@@ -54,6 +54,14 @@ pub struct AgentFields {
     pub name: Option<String>,
     /// A program. Alone it speaks the worker protocol; with `chat` or `http` it is the server to wait for.
     pub command: Option<CommandWords>,
+    /// A function, class or agent object in Python, as `module:name` or `path/file.py:name`.
+    #[schemars(regex(pattern = PYTHON_TARGET))]
+    pub python: Option<String>,
+    /// A function, class or agent object in JavaScript or TypeScript, as `./file.ts#export`; without `#`, the default export.
+    #[schemars(transform = not_blank)]
+    pub node: Option<String>,
+    /// The interpreter of `python` or `node` with its options; found in the project when absent.
+    pub interpreter: Option<CommandWords>,
     /// How many processes share the conversations; 1 when absent.
     pub processes: Option<NonZeroU32>,
     /// Whether each conversation gets a process of its own.
@@ -264,21 +272,43 @@ fn require_url(schema: &mut Schema) {
     require(schema, "url");
 }
 
+/// What `python:` may be: something before the last colon, and a name, possibly with dots, after it.
+const PYTHON_TARGET: &str = r"^\s*[^\s:][^:]*:\s*[^\W\d]\w*(\.[^\W\d]\w*)*\s*$";
+
+/// The same as [`PYTHON_TARGET`].
+fn is_python_target(target: &str) -> bool {
+    let is_name = |name: &str| {
+        let mut letters = name.chars();
+        let is_word = |letter: char| letter.is_alphanumeric() || letter == '_';
+        letters.next().is_some_and(|first| is_word(first) && !first.is_numeric())
+            && letters.all(is_word)
+    };
+    target.trim().rsplit_once(':').is_some_and(|(module, name)| {
+        !module.trim().is_empty()
+            && !module.contains(':')
+            && name.trim_start().split('.').all(is_name)
+    })
+}
+
 /// The combinations that [`AgentFields::problem`] refuses.
 fn agent_rules(schema: &mut Schema) {
-    let kinds = ["command", "chat", "http", "script"];
+    let kinds = ["command", "python", "node", "chat", "http", "script"];
     also(schema, json!({"anyOf": kinds.map(given)}));
-    at_most_one(schema, &["chat", "http", "script"]);
-    exclude(schema, given("command"), given("script"));
+    at_most_one(schema, &["python", "node", "chat", "http", "script"]);
+    for other in ["script", "python", "node"] {
+        exclude(schema, given("command"), given(other));
+    }
+    let started = || ["command", "python", "node"].map(given).to_vec();
+    demand(schema, given("interpreter"), vec![given("python"), given("node")]);
     let served = || vec![given("chat"), given("http")];
     let each = || with("process_per_conversation", json!({"const": true}));
     let own_made_calls = || with("http", given("made_calls"));
     exclude(schema, given("processes"), each());
     exclude(schema, given("processes"), json!({"anyOf": served()}));
-    demand(schema, given("processes"), vec![given("command")]);
-    demand(schema, each(), vec![given("command")]);
-    demand(schema, with("env", json!({"minProperties": 1})), vec![given("command")]);
-    demand(schema, given("sandbox"), vec![given("command")]);
+    demand(schema, given("processes"), started());
+    demand(schema, each(), started());
+    demand(schema, with("env", json!({"minProperties": 1})), started());
+    demand(schema, given("sandbox"), started());
     let cut_off = with("sandbox", with("network", json!({"const": "none"})));
     exclude(schema, cut_off, json!({"anyOf": served()}));
     demand(schema, given("ready"), vec![given("command")]);
@@ -292,12 +322,19 @@ fn agent_rules(schema: &mut Schema) {
 impl AgentFields {
     /// How the agent is reached.
     pub fn kind(&self) -> AgentKind {
-        match (&self.chat, &self.http, &self.script) {
-            (Some(_), _, _) => AgentKind::Chat,
-            (_, Some(_), _) => AgentKind::Http,
-            (_, _, Some(_)) => AgentKind::Script,
-            _ => AgentKind::Command,
+        match () {
+            () if self.chat.is_some() => AgentKind::Chat,
+            () if self.http.is_some() => AgentKind::Http,
+            () if self.script.is_some() => AgentKind::Script,
+            () if self.python.is_some() => AgentKind::Python,
+            () if self.node.is_some() => AgentKind::Node,
+            () => AgentKind::Command,
         }
+    }
+
+    /// Whether a program is started for it.
+    pub fn starts_program(&self) -> bool {
+        self.command.is_some() || self.python.is_some() || self.node.is_some()
     }
 
     /// Where answers list the calls that the agent has made itself.
@@ -326,22 +363,46 @@ impl AgentFields {
 
     /// What is wrong with the combination, if anything is.
     pub fn problem(&self) -> Option<&'static str> {
-        let kinds = [self.chat.is_some(), self.http.is_some(), self.script.is_some()];
-        match (self.command.is_some(), kinds.iter().filter(|kind| **kind).count()) {
-            (false, 0) => Some("an agent needs one of `command`, `chat`, `http` and `script`"),
+        let in_language = self.python.is_some() || self.node.is_some();
+        let kinds = [&self.python, &self.node].map(Option::is_some).into_iter();
+        let kinds = kinds.chain([self.chat.is_some(), self.http.is_some(), self.script.is_some()]);
+        match (self.command.is_some(), kinds.filter(|kind| *kind).count()) {
+            (false, 0) => Some(
+                "an agent needs one of `python`, `node`, `command`, `chat`, `http` and `script`",
+            ),
             (true, 1) if self.script.is_some() => Some("`command` and `script` exclude each other"),
-            (_, 2..) => Some("`chat`, `http` and `script` exclude each other"),
+            (true, 1) if in_language => Some(
+                "`python` and `node` start a program themselves and exclude `command`; `interpreter:` says which",
+            ),
+            (_, 2..) => Some("`python`, `node`, `chat`, `http` and `script` exclude each other"),
             _ => self
-                .program_problem()
+                .target_problem()
+                .or_else(|| self.program_problem())
                 .or_else(|| self.answers_problem())
                 .or_else(|| self.calls_problem()),
+        }
+    }
+
+    /// What would keep the agent in Python or JavaScript from being found.
+    fn target_problem(&self) -> Option<&'static str> {
+        match (&self.python, &self.node) {
+            (Some(target), _) if !is_python_target(target) => Some(
+                "`python` names a module or file and what is in it, as in `app:agent` or `src/app.py:agent`",
+            ),
+            (_, Some(target)) if target.trim().is_empty() => {
+                Some("`node` names a file and what it exports, as in `./agent.ts#agent`")
+            }
+            (None, None) if self.interpreter.is_some() => {
+                Some("`interpreter` is for `python` and `node`")
+            }
+            _ => None,
         }
     }
 
     /// Settings of a program that this agent does not start, or that have no effect on it.
     fn program_problem(&self) -> Option<&'static str> {
         let is_served = self.chat.is_some() || self.http.is_some();
-        let is_started = self.command.is_some();
+        let is_started = self.starts_program();
         match () {
             () if self.processes.is_some() && self.process_per_conversation => {
                 Some("`processes` and `process_per_conversation` exclude each other")
@@ -354,7 +415,7 @@ impl AgentFields {
             }
             () if !self.env.is_empty() && !is_started => Some("`env` is for a `command`"),
             () if self.sandbox.is_some() && !is_started => Some("`sandbox` is for a `command`"),
-            () if self.ready.is_some() && !(is_started && is_served) => {
+            () if self.ready.is_some() && !(self.command.is_some() && is_served) => {
                 Some("`ready` is for a `command` that is spoken to by `chat` or `http`")
             }
             () => self.sandbox.as_ref().and_then(|sandbox| {

@@ -34,6 +34,8 @@ pub struct SandboxFields {
     pub write: Vec<String>,
     /// Address space of each process in MiB; 16384 when absent.
     pub memory_mb: Option<NonZeroU64>,
+    /// How much all folders of `write` together may grow, in MiB; 1024 when absent. A program that writes more is ended.
+    pub disk_mb: Option<NonZeroU64>,
     /// Processes and threads together; 256 when absent.
     pub processes: Option<NonZeroU32>,
     /// Whether the program runs although this machine lacks a layer of the sandbox; the run then names the missing layers.

@@ -163,6 +163,11 @@ impl Pattern {
         self.0.is_match(text)
     }
 
+    /// Where it occurs in the text, from left to right without overlaps.
+    pub(crate) fn matches_in(&self, text: &str) -> impl Iterator<Item = std::ops::Range<usize>> {
+        self.0.find_iter(text).map(|found| found.range())
+    }
+
     /// As it was written.
     pub fn source(&self) -> &str {
         self.0.as_str()

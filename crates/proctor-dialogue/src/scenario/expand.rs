@@ -13,7 +13,7 @@ use crate::format::{
     Criterion, ExampleSpec, Group, JudgeSettings, Ordered, ScenarioSet, Simulator, Topic,
 };
 use crate::rows::{Row, RowsError, row_name, rows_finding};
-use proctor_yaml::{At, Finding, Findings, Place, read_node};
+use proctor_yaml::{At, Finding, Findings, Place, read_node, with_deep_stack};
 
 /// Gives the rows of a file; nothing when they cannot be known yet.
 pub(super) type Rows<'a> = &'a mut dyn FnMut(&str) -> Result<Option<Vec<Row>>, RowsError>;
@@ -62,7 +62,8 @@ pub(super) fn examples<'a>(
 ) -> Vec<Example> {
     let mut expansion =
         Expansion { file, ids, rows, most_rows, findings, groups: 0, examples: Vec::new() };
-    expansion.group(&file.root, &InheritedSettings::default());
+    // Every row of a set is read as a tree of its own.
+    with_deep_stack(|| expansion.group(&file.root, &InheritedSettings::default()));
     expansion.examples
 }
 

@@ -45,7 +45,7 @@ fn publish_fills_the_envelope() {
     let event = subscription.try_recv().unwrap();
     assert_eq!(
         event.to_json(),
-        r#"{"v":1,"seq":1,"run_id":"run","time":"2026-01-22T10:30:00.123Z","event_type":"UserMessage","turn_number":1,"text":"hi"}"#
+        r#"{"v":1,"seq":1,"run_id":"run","time":"2026-01-22T10:30:00.123000Z","event_type":"UserMessage","turn_number":1,"text":"hi"}"#
     );
 }
 

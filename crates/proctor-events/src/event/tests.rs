@@ -11,7 +11,7 @@ fn read(line: &str) -> Event {
 /// The sample of the observer design, byte for byte.
 #[test]
 fn the_flat_form_of_the_seed_is_read_and_written() {
-    let line = r#"{"event_type":"UserMessage","example_id":"a3f2b1c9d4e5","turn_number":1,"text":"I want to book a venue for 50 people","source":"simulator","time":"2026-01-22T10:30:00Z"}"#;
+    let line = r#"{"event_type":"UserMessage","example_id":"a3f2b1c9d4e5","turn_number":1,"text":"I want to book a venue for 50 people","source":"simulator","time":"2026-01-22T10:30:00.000000Z"}"#;
     let event = read(line);
     let again: Value = serde_json::from_str(&event.to_json()).unwrap();
     assert_eq!(again, serde_json::from_str::<Value>(line).unwrap());
@@ -20,7 +20,7 @@ fn the_flat_form_of_the_seed_is_read_and_written() {
 
 #[test]
 fn unknown_types_survive_word_for_word() {
-    let line = r#"{"v":7,"seq":3,"run_id":"r","time":"2026-01-22T10:30:00.5Z","event_type":"MoodChanged","example_id":"a","mood":{"n":12345678901234567890.10,"x":[1E5]},"note":"a\u0000b"}"#;
+    let line = r#"{"v":7,"seq":3,"run_id":"r","time":"2026-01-22T10:30:00.500000Z","event_type":"MoodChanged","example_id":"a","mood":{"n":12345678901234567890.10,"x":[1E5]},"note":"a\u0000b"}"#;
     assert_eq!(read(line).to_json(), line);
 }
 
@@ -77,6 +77,24 @@ fn times_in_other_forms_are_understood() {
         let event = read(&json!({"event_type": "Mystery", "time": time}).to_string());
         assert_eq!(event.time.unwrap().to_string(), "2026-01-22T10:30:00Z");
     }
+}
+
+/// Audit R15: texts of times sort as the times do, whatever was read.
+#[test]
+fn r15_times_have_six_fraction_digits() {
+    for (given, written) in [
+        ("2026-01-22T10:30:00Z", "2026-01-22T10:30:00.000000Z"),
+        ("2026-01-22T10:30:00.5Z", "2026-01-22T10:30:00.500000Z"),
+        ("2026-01-22T10:30:00.123456789Z", "2026-01-22T10:30:00.123456Z"),
+        ("1969-12-31T23:59:59.25Z", "1969-12-31T23:59:59.250000Z"),
+        ("0001-02-03T04:05:06.000007Z", "0001-02-03T04:05:06.000007Z"),
+    ] {
+        let event = read(&json!({"event_type": "Mystery", "time": given}).to_string());
+        assert_eq!(event.to_json(), format!(r#"{{"time":"{written}","event_type":"Mystery"}}"#));
+        assert_eq!(read(&event.to_json()), event, "nothing is lost by writing it");
+    }
+    let before_year_0 = read(r#"{"event_type":"Mystery","time":"-000001-01-01T00:00:00Z"}"#);
+    assert_eq!(read(&before_year_0.to_json()), before_year_0);
 }
 
 #[test]
@@ -189,12 +207,12 @@ proptest! {
     fn round_trip(
         body in body(),
         seq in prop::option::of(any::<u64>()),
-        millis in 0_i64..4_102_444_800_000,
+        micros in 0_i64..4_102_444_800_000_000,
         extra in prop::collection::btree_map("x_[a-z]{1,6}", json_text(), 0..4),
     ) {
         let mut event = Event::new(body);
         event.seq = seq;
-        event.time = Some(Timestamp::from_millisecond(millis).unwrap());
+        event.time = Some(Timestamp::from_microsecond(micros).unwrap());
         event.extra = extra.into_iter().map(|(name, value)| (name.into(), value)).collect();
         let line = event.to_json();
         let again = Event::from_json(&line).unwrap();

@@ -195,3 +195,44 @@ fn a_recording_that_cannot_be_read_now_is_left_out_and_read_again_next_time() {
     history.sync().unwrap();
     assert_eq!(format!("{:?}", history.runs().unwrap()), right);
 }
+
+/// The newest runs as they are listed without looking at all others, which must be those of an index that looked at everything.
+fn assert_newest(project: &Project, limit: usize) {
+    let mut kept = History::open_without_sync(&project.store).unwrap();
+    let rows = kept.newest_runs(limit).unwrap();
+    let (total, skipped) = (kept.sync_summary().runs, kept.sync_summary().skipped.clone());
+    fs::remove_file(project.path("history.db")).unwrap();
+    let mut fresh = History::open(&project.store).unwrap();
+    let all = fresh.runs().unwrap();
+    assert_eq!(rows, all.iter().take(limit).cloned().collect::<Vec<_>>(), "the newest {limit}");
+    assert_eq!((total, skipped), (all.len() as u64, fresh.sync_summary().skipped.clone()));
+}
+
+/// Whatever happens to a run that is listed, or to how many there are, is seen.
+#[test]
+fn the_newest_runs_are_listed_as_they_are() {
+    let project = filled();
+    project.record("03", None, &[("a", &["failed"])]);
+    project.record("04", None, &[("a", &["passed"])]);
+    wait_for_clock_tick();
+    for limit in [0, 1, 2, 10] {
+        assert_newest(&project, limit);
+    }
+    let events = |run: &str| project.path(&format!("runs/{run}/events.jsonl"));
+    // The newest is damaged: an older one moves up, which was not looked at before.
+    fs::write(events("04"), "no event\n").unwrap();
+    assert_newest(&project, 1);
+    rewrite(&events("03"), |old| old.replace("\"failed\"", "\"passed\""));
+    assert_newest(&project, 1);
+    fs::remove_file(events("03")).unwrap();
+    assert_newest(&project, 1);
+    // One that is not listed is gone, one that is older than all others is new, one is empty.
+    fs::remove_dir_all(project.path("runs/01")).unwrap();
+    project.record("00", None, &[("a", &["passed"])]);
+    project.record("05", None, &[]);
+    fs::write(events("05"), "").unwrap();
+    assert_newest(&project, 1);
+    fs::remove_dir_all(project.path("runs")).unwrap();
+    fs::create_dir(project.path("runs")).unwrap();
+    assert_newest(&project, 1);
+}

@@ -153,3 +153,52 @@ fn lines_of_any_length_are_searched() {
     assert_eq!(hits[0].title.as_deref(), Some("Late > needle"));
     assert_eq!(hits[1].title, None);
 }
+
+/// A recording that is read in halves: every hit in order, each with the description of its example, wherever the start of the example stands.
+#[test]
+fn a_large_recording_is_searched_in_halves() {
+    let project = Project::new();
+    project.record("01", None, &[]);
+    let filling = "straw ".repeat(4000);
+    let started = |id: u32, path: &str, name: &str| {
+        format!(
+            "{{\"event_type\":\"ExampleStarted\",\"example_id\":\"e{id}\",\"path\":[{path}],\"description\":\"{name}\"}}\n"
+        )
+    };
+    let mut text: String =
+        (0..50).map(|id| started(id, &format!("\"Far\",\"{id}\""), &id.to_string())).collect();
+    for id in 50..500 {
+        // Every third gets its name at its end.
+        let late = id % 3 == 0;
+        let path = if late { "\"Near\"".to_owned() } else { format!("\"Near\",\"{id}\"") };
+        text +=
+            &started(id, &path, &if late { "example at a:1".to_owned() } else { id.to_string() });
+        let user = id - if id % 9 == 0 { 50 } else { 0 };
+        text += &format!(
+            "{{\"event_type\":\"UserMessage\",\"example_id\":\"e{user}\",\"turn_number\":1,\"seq\":{id},\"text\":\"{filling} needle\"}}\n"
+        );
+        let name = if late {
+            format!(",\"description\":\"{id}\",\"full_description\":\"Near {id}\"")
+        } else {
+            String::new()
+        };
+        text += &format!(
+            "{{\"event_type\":\"ExampleFinished\",\"example_id\":\"e{id}\",\"status\":\"passed\"{name}}}\n"
+        );
+    }
+    assert!(text.len() > 9 << 20);
+    std::fs::write(project.path("runs/01/events.jsonl"), text).unwrap();
+    let all = search_runs(&project.store, "needle", 1000);
+    let seqs: Vec<u64> = all.hits.iter().filter_map(|hit| hit.seq).collect();
+    assert_eq!(seqs, (50..500).collect::<Vec<_>>());
+    for hit in &all.hits {
+        let id = hit.example_id.as_ref().unwrap().strip_prefix('e').unwrap();
+        let group = if id.parse::<u32>().unwrap() < 50 { "Far" } else { "Near" };
+        assert_eq!(hit.title.as_deref(), Some(format!("{group} > {id}").as_str()), "{id}");
+    }
+    for (limit, truncated) in [(449, true), (450, false), (1, true), (230, true)] {
+        let some = search_runs(&project.store, "needle", limit);
+        assert_eq!((some.hits.len(), some.truncated), (limit, truncated));
+        assert_eq!(some.hits, all.hits[..limit]);
+    }
+}

@@ -4,7 +4,7 @@
 //! wherever it is counted; that they passed, only if the exit code of the runner itself says so too: behind a pipe a
 //! summary may be the last of many, or that of a run that was stopped.
 
-use proctor_text::shorten;
+use proctor_text::{VisibleMatch, shorten};
 
 use super::tally::{Source, TallyReading};
 use super::{CapturedOutcome, CommandReading, CommandResult, Expectation, Tool, text};
@@ -94,20 +94,26 @@ fn decide_match(
     obstacle: Option<Undecided>,
 ) -> (CapturedOutcome, String) {
     let output = text::plain(&run.output);
-    match (pattern.find(&output), obstacle.filter(|obstacle| obstacle.is_not_run)) {
-        (Some(found), _) => {
-            let seen = shorten(found.as_str(), 80);
+    // A hook reports outputs in which secrets are masked.
+    let found = VisibleMatch::of(&output, pattern.find_iter(&output).map(|found| found.range()));
+    match (found, obstacle.filter(|obstacle| obstacle.is_not_run)) {
+        (VisibleMatch::Found(found), _) => {
+            let seen = shorten(&output[found], 80);
             (CapturedOutcome::Confirmed, format!("the output has `{seen}`"))
         }
-        (None, Some(obstacle)) => (
+        (VisibleMatch::Unknown, _) => (
+            CapturedOutcome::Inconclusive,
+            "the output matches nowhere outside of [redacted], which stands for secrets".to_owned(),
+        ),
+        (VisibleMatch::Absent, Some(obstacle)) => (
             CapturedOutcome::Inconclusive,
             format!("the output does not match, but {}", obstacle.reason),
         ),
-        (None, None) if run.output_is_cut => (
+        (VisibleMatch::Absent, None) if run.output_is_cut => (
             CapturedOutcome::Inconclusive,
             "the end of the output does not match, and the rest was not kept".to_owned(),
         ),
-        (None, None) => {
+        (VisibleMatch::Absent, None) => {
             (CapturedOutcome::Falsified, format!("nothing in the output matches `{pattern}`"))
         }
     }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use proctor_text::has_mask;
 use regex::Regex;
 
 /// What a run is expected to do.
@@ -44,6 +45,11 @@ pub enum BadExpectation {
     /// Not a number.
     #[error("`{0}` is not an exit code: use a number as in exit:1")]
     Code(String),
+    /// A secret was masked in it when it was kept. Read as a regular expression, the mask would match almost anything.
+    #[error(
+        "`{0}` holds [redacted] in place of a secret, which is not kept: state an expectation without it"
+    )]
+    Masked(String),
     /// Not a regular expression.
     #[error("`{pattern}` is not a regular expression: {reason}")]
     Pattern {
@@ -66,6 +72,9 @@ impl FromStr for Expectation {
                 .parse()
                 .map(Self::Exit)
                 .map_err(|_| BadExpectation::Code(code.to_owned())),
+            Some(("match", pattern)) if has_mask(pattern) => {
+                Err(BadExpectation::Masked(pattern.to_owned()))
+            }
             Some(("match", pattern)) => {
                 Regex::new(pattern).map(Self::Match).map_err(|error| BadExpectation::Pattern {
                     pattern: pattern.to_owned(),
@@ -96,6 +105,9 @@ mod tests {
             "`green` is not an expectation: use pass, fail, exit:N or match:RE"
         );
         assert_eq!(refused("exit:x"), "`x` is not an exit code: use a number as in exit:1");
+        // As a class of characters it would be found in almost every output.
+        assert!(refused("match:[redacted]").contains("in place of a secret"));
+        assert!(r"match:\[redacted\]".parse::<Expectation>().is_ok());
         assert!(refused("match:(").starts_with("`(` is not a regular expression: "));
     }
 }

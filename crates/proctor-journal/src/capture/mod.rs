@@ -153,7 +153,11 @@ fn evidence(run: &CommandResult, reading: Option<&TallyReading>, now: UtcTime) -
     Evidence {
         captured_at: now,
         // A command given to a shell can be a whole script.
-        argv: run.argv.iter().map(|word| word.chars().take(crate::text::LIMIT).collect()).collect(),
+        argv: run
+            .argv
+            .iter()
+            .map(|word| proctor_text::truncate(word, crate::text::LIMIT))
+            .collect(),
         exit: run.exit.map(i64::from),
         signal: run.signal.map(i64::from),
         timed_out: run.timed_out.then_some(true),
@@ -164,7 +168,7 @@ fn evidence(run: &CommandResult, reading: Option<&TallyReading>, now: UtcTime) -
         predates_run: None,
         verdict: None,
         reason: None,
-        output_tail: (!kept.is_empty()).then(|| kept.to_owned()),
+        output_tail: (!kept.is_empty()).then(|| kept.into_owned()),
         commit: run.commit.clone(),
         dirty: run.dirty,
         extra: Extra::default(),

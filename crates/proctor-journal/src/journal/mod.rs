@@ -14,7 +14,7 @@ mod session;
 
 use std::path::{Path, PathBuf};
 
-use crate::disk::{Disk, Durability, LockWait, OsDisk};
+use crate::disk::{Disk, Durability, LockWait, OsDisk, WriteFilter};
 use crate::entry::{Entry, Evidence};
 use crate::error::{At, JournalError};
 use crate::id;
@@ -53,7 +53,14 @@ impl Journal<OsDisk> {
 
     /// A journal that is only looked at: nothing is made until something is written.
     pub fn at(dir: impl Into<PathBuf>) -> Self {
-        Self::on(OsDisk, dir)
+        Self::on(OsDisk::default(), dir)
+    }
+
+    /// The same journal, with everything that is written to it passing a filter.
+    #[must_use]
+    pub fn with_filter(mut self, filter: WriteFilter) -> Self {
+        self.store.disk = OsDisk::with_filter(filter);
+        self
     }
 }
 

@@ -179,7 +179,7 @@ fn defect_11_root_cause_and_lesson_have_the_limit_too() {
     assert_eq!(resolved.warnings.len(), 4);
     let (cause, lesson) = (resolved.value.root_cause.unwrap(), resolved.value.lesson.unwrap());
     for text in [cause.category, cause.description, lesson.what_worked, lesson.takeaway.unwrap()] {
-        assert_eq!(text.len(), 10_000);
+        assert_eq!(text.chars().count(), 10_000);
     }
 }
 

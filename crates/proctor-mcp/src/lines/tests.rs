@@ -1,10 +1,13 @@
 use proptest::prelude::*;
 use tokio::io::{AsyncReadExt as _, duplex};
 
+use proctor_process::json_rpc::PARSE_ERROR;
+use serde_json::json;
+
 use super::*;
 
 fn answer_to(line: &str) -> Option<Value> {
-    match parse_line(line.as_bytes()) {
+    match parse_line::<RxJsonRpcMessage<RoleServer>>(line.as_bytes()) {
         ParsedLine::Refused(answer) => Some(serde_json::from_slice(&answer).unwrap()),
         ParsedLine::Message(_) | ParsedLine::Nothing => None,
     }

@@ -6,7 +6,7 @@
 
 mod compare;
 mod list;
-mod project_paths;
+pub(crate) mod project_paths;
 mod result_index;
 mod results;
 mod run_names;

@@ -8,7 +8,7 @@ use proctor_workspace::contained_path::RelPath;
 use crate::error::ToolError;
 
 /// Refuses a path that is not one of the project's. `FILE:LINE` and `FILE[1:2]` are paths of FILE.
-pub(super) fn check(root: &Path, given: &str) -> Result<(), ToolError> {
+pub(crate) fn check(root: &Path, given: &str) -> Result<(), ToolError> {
     let refuse = |why: &str| {
         let problem = format!("paths: {:?} {why}", truncate(given, 80));
         Err(ToolError::invalid(problem)

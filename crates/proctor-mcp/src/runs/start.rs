@@ -261,7 +261,8 @@ impl StartedRunner {
             let told = RunCache::default().with_current_run(&run, |current| {
                 let index = current.index;
                 let something = index.examples().next().is_some() || !index.run().errors.is_empty();
-                Ok(index.is_finished() && something)
+                // A run that was stopped while it looked for its examples had started.
+                Ok(index.is_finished() && (something || current.verdict.stopped_by().is_some()))
             });
             told.unwrap_or(false)
         })

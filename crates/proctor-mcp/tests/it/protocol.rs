@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use proctor_mcp::{Answers, Listing, Offer};
 use serde_json::{Value, json};
 use tokio::io::{
     AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
@@ -15,6 +16,9 @@ pub(crate) const HANDSHAKE: [&str; 2] = ["2025-06-18", "2025-11-25"];
 /// The version without.
 pub(crate) const STATELESS: &str = "2026-07-28";
 
+/// Every tool, with the schemas of results.
+const STRUCTURED: Offer = Offer { listing: Listing::Whole, answers: Answers::Structured };
+
 pub(crate) struct Client {
     lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
     writer: WriteHalf<DuplexStream>,
@@ -27,11 +31,15 @@ pub(crate) struct Client {
 
 impl Client {
     pub(crate) async fn connect(project: &TestProject, version: &'static str) -> Self {
+        Self::connect_to(project, version, STRUCTURED).await
+    }
+
+    async fn connect_to(project: &TestProject, version: &'static str, offer: Offer) -> Self {
         let (ours, theirs) = tokio::io::duplex(1 << 16);
         let (input, output) = tokio::io::split(theirs);
         let tools = project.tools.clone();
         let server = tokio::spawn(async move {
-            proctor_mcp::serve(tools, input, output).await.unwrap();
+            proctor_mcp::serve(tools, offer, input, output).await.unwrap();
         });
         let (reader, writer) = tokio::io::split(ours);
         let lines = BufReader::new(reader).lines();
@@ -128,6 +136,68 @@ async fn every_version_lists_and_calls() {
     }
 }
 
+/// What an agent pays for having the server at all, in bytes of the list that its client sends with every request.
+const MOST_LISTED_BYTES: usize = 12 << 10;
+
+#[tokio::test]
+async fn the_short_list_is_small_and_reaches_every_tool() {
+    for version in HANDSHAKE.into_iter().chain([STATELESS]) {
+        let project = TestProject::new();
+        let mut client = Client::connect_to(&project, version, Offer::default()).await;
+        let listed = client.request("tools/list", json!({})).await;
+        let size = listed.to_string().len();
+        assert!(size <= MOST_LISTED_BYTES, "{size} bytes");
+        let tools = listed["result"]["tools"].as_array().unwrap();
+        assert!(tools.iter().all(|tool| tool["outputSchema"].is_null()));
+        let offered = |name: &str| tools.iter().any(|tool| tool["name"] == name);
+        for tool in project.tools.all() {
+            let described = client.call("tool_describe", json!({ "name": tool.name })).await;
+            let described = text_of(&described);
+            assert_eq!(described["parameters"], Value::Object(tool.input_schema.clone()));
+            let group = client.call("tool_describe", json!({ "group": tool.group.name() })).await;
+            let group = text_of(&group);
+            let mut named = group["tools"].as_array().unwrap().iter();
+            assert!(named.any(|other| other["name"] == tool.name) || offered(tool.name));
+        }
+        let create = json!({ "name": "ghap_create", "arguments": entry() });
+        let created = client.call("tool_call", create).await;
+        assert_eq!(created["structuredContent"], Value::Null, "a result is sent once");
+        assert_eq!(text_of(&created)["entry"]["status"], "active", "{version}: {created}");
+        let current = client.call("ghap_current", json!({})).await;
+        assert_eq!(current["isError"], false, "by its own name, too: {current}");
+        client.close().await;
+    }
+}
+
+#[tokio::test]
+async fn mistakes_in_calls_of_tools_that_are_not_listed_are_named() {
+    let project = TestProject::new();
+    let mut client = Client::connect_to(&project, STATELESS, Offer::default()).await;
+    for (name, arguments, words) in [
+        ("tool_call", json!({}), "`name` is missing"),
+        ("tool_call", json!({ "name": 3 }), "`name` is missing"),
+        ("tool_call", json!({ "name": "ghap_create", "arguments": {} }), "domain"),
+        (
+            "tool_describe",
+            json!({ "group": "cooking" }),
+            "groups: runs, journal, workspaces, cover",
+        ),
+    ] {
+        let answer = client.call(name, arguments).await;
+        assert_eq!(answer["isError"], true, "{answer}");
+        assert!(answer.to_string().contains(words), "{words}: {answer}");
+    }
+    let call = json!({ "name": "tool_call", "arguments": { "name": "tool_call" } });
+    let answer = client.request("tools/call", call).await;
+    assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    client.close().await;
+}
+
+fn text_of(result: &Value) -> Value {
+    assert_eq!(result["isError"], false, "{result}");
+    serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap()
+}
+
 #[tokio::test]
 async fn a_mistake_is_a_result_that_the_model_can_read() {
     let project = TestProject::new();
@@ -220,7 +290,8 @@ async fn f3_older_versions_get_the_newest_with_a_handshake() {
     let (ours, theirs) = tokio::io::duplex(1 << 16);
     let (input, output) = tokio::io::split(theirs);
     let tools = project.tools.clone();
-    let server = tokio::spawn(async move { proctor_mcp::serve(tools, input, output).await });
+    let server =
+        tokio::spawn(async move { proctor_mcp::serve(tools, STRUCTURED, input, output).await });
     let (reader, mut writer) = tokio::io::split(ours);
     let initialize = json!({
         "jsonrpc": "2.0", "id": 1, "method": "initialize",

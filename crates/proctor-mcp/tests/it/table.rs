@@ -7,7 +7,8 @@ use serde_json::{Map, Value, json};
 
 use crate::test_project::TestProject;
 
-const EXPECTED: [&str; 27] = [
+const EXPECTED: [&str; 28] = [
+    "cover_mutate",
     "cover_plan",
     "cover_submit",
     "ghap_abandon",
@@ -75,7 +76,7 @@ async fn groups_can_be_chosen() {
     let all = project.tools.all();
     let count = |group: Group| all.iter().filter(|tool| tool.group == group).count();
     assert_eq!((count(Group::Journal), count(Group::Runs), count(Group::Workspaces)), (9, 8, 8));
-    assert_eq!(count(Group::Cover), 2);
+    assert_eq!(count(Group::Cover), 3);
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use proctor_journal::Moment;
 use proctor_mcp::{CallContext, Engine, JournalSetup, Setup, ToolError, Tools};
 use proctor_process::GuardCommand;
-use proctor_workspace::{Config, Limits, Program};
+use proctor_workspace::{Config, Limits, Program, Sandbox};
 use serde_json::Value;
 
 pub(crate) struct TestProject {
@@ -34,17 +34,25 @@ fn setup(root: &Path) -> Setup {
         program: program.clone(),
         ruby: "ruby".into(),
         new_run_id: Box::new(|| format!("run-{}", NONCE.fetch_add(1, Ordering::SeqCst))),
-        journal: JournalSetup { dir: Ok(root.join("journal")), lane: None, host_session: None },
+        redactor: proctor_redact::Redactor::default(),
+        journal: JournalSetup {
+            dir: Ok(root.join("journal")),
+            lane: None,
+            filter: None,
+            host_session: None,
+        },
         workspaces: Config {
             state: root.join("state"),
             temp: root.join("temp"),
             guard: GuardCommand::new(program.clone(), ["guard"]),
             mock: Program::new(program, ["mock"]),
+            sandbox: Sandbox::default(),
             detached: None,
             ralph: None,
             path: std::ffi::OsString::new(),
             inheritable: std::collections::BTreeMap::new(),
             limits: Limits::default(),
+            redactor: proctor_redact::Redactor::default(),
         },
         launcher: None,
         moment: Box::new(|| {

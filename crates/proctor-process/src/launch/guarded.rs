@@ -53,8 +53,9 @@ impl Guarded {
         let control = tokio_stream(ours)?;
         let mut command = Command::new(&program.program);
         command.args(&program.args).stdin(Stdio::from(theirs));
-        // Programs of the same user can read its environment: no secrets there.
-        ChildEnvironment::allowed().apply(&mut command);
+        // Programs of the same user can read its environment, and it needs nothing from there: the variables of its command
+        // travel in the launch message.
+        ChildEnvironment::home().apply(&mut command);
         command.stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn()?;
         Ok(Self {

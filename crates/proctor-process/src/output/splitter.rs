@@ -6,6 +6,9 @@
 
 use super::Line;
 
+/// How far from its end a piece is cut to keep a word whole.
+const LONGEST_WORD: usize = 8 << 10;
+
 /// Cuts one stream.
 #[derive(Debug)]
 pub(super) struct Splitter {
@@ -36,8 +39,7 @@ impl Splitter {
         }
         self.scanned = reach;
         if self.buffer.len() > self.max {
-            let end = self.max - unfinished_character(&self.buffer[..self.max]);
-            return Some(self.cut(end, 0, false));
+            return Some(self.cut(piece_end(&self.buffer[..self.max]), 0, false));
         }
         None
     }
@@ -62,6 +64,17 @@ impl Splitter {
         self.scanned = 0;
         self.continued = !ends_here;
         line
+    }
+}
+
+/// Where a piece of a long line ends: behind a space near its end, else between characters. Pieces are looked at one by one, and a word
+/// that is cut would not be recognised in either: a key is one word.
+fn piece_end(bytes: &[u8]) -> usize {
+    let near = bytes.len().saturating_sub(LONGEST_WORD.min(bytes.len() / 2));
+    let space = bytes[near..].iter().rposition(u8::is_ascii_whitespace);
+    match space {
+        Some(offset) => near + offset + 1,
+        None => bytes.len() - unfinished_character(bytes),
     }
 }
 
@@ -119,6 +132,12 @@ mod tests {
         let lines = split("aaaääxx\nend\n".as_bytes(), 6, 100);
         assert_eq!(texts(&lines), ["aaaä", "äxx", "end"]);
         assert!(!lines[0].ended && lines[1].continues && lines[1].ended && !lines[2].continues);
+    }
+
+    #[test]
+    fn words_stay_whole_where_a_line_is_cut() {
+        let lines = split(b"aaaa bb cc dddddddddddddddddddd\n", 12, 100);
+        assert_eq!(texts(&lines), ["aaaa bb cc ", "dddddddddddd", "dddddddd"]);
     }
 
     #[test]

@@ -19,7 +19,7 @@ async fn much_input_and_much_output_do_not_wait_for_each_other() {
         within_timeout(capture_output(shell("tee /dev/stderr"), input.as_bytes(), MUCH)).await;
     let output = output.unwrap();
     assert_eq!((output.status, output.stdout.as_str()), (ExitStatus::Code(0), input.as_str()));
-    assert!(input.ends_with(&output.stderr) && output.stderr.len() < input.len());
+    assert!(output.stderr.strip_prefix('…').is_some_and(|end| input.ends_with(end)));
 }
 
 #[tokio::test]

@@ -56,6 +56,20 @@ async fn a_crash_leaves_nothing_behind() {
 }
 
 #[tokio::test]
+async fn the_guard_has_no_variable_but_the_home() {
+    let process = start(worker(&["sleep"])).await;
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", process.pid().unwrap())).unwrap();
+    // Behind the name, which may hold anything: state, then parent.
+    let guard = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(1).unwrap();
+    let command = std::fs::read_to_string(format!("/proc/{guard}/cmdline")).unwrap();
+    assert!(command.contains(GUARD), "{command}");
+    let variables = std::fs::read_to_string(format!("/proc/{guard}/environ")).unwrap();
+    let home = std::env::var("HOME").map(|home| format!("HOME={home}\0"));
+    assert_eq!(variables, home.unwrap_or_default());
+    within_timeout(process.kill()).await.unwrap();
+}
+
+#[tokio::test]
 async fn an_ordinary_exit_leaks_nothing() {
     for _ in 0..10 {
         let report = within_timeout(start(worker(&["exit", "0"])).await.wait()).await;

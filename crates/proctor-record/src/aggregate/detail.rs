@@ -42,5 +42,5 @@ impl Detail {
 }
 
 fn shorten(text: &str) -> String {
-    proctor_text::first_characters(text, MAX_OUTLINE_CHARS).to_owned()
+    proctor_text::truncate(text, MAX_OUTLINE_CHARS)
 }

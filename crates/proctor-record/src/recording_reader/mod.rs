@@ -29,7 +29,7 @@ mod event_index;
 mod event_offsets;
 mod file_changes;
 mod follower;
-mod index_file;
+pub(crate) mod index_file;
 pub(crate) mod line_assembler;
 mod recent_events;
 mod recording_file;
@@ -40,7 +40,7 @@ use std::path::Path;
 
 use proctor_events::{Event, ExampleId, RunId};
 
-pub use chunks::RecordingChunks;
+pub use chunks::{RecordingBytes, RecordingChunks};
 pub use ending::last_suite_finished;
 pub use event_index::{EventBatch, EventFilter, EventSpans, StreamEvent};
 pub use event_offsets::EventOffsets;
@@ -50,6 +50,7 @@ pub use recent_events::RecentEvents;
 
 use self::event_index::EventIndex;
 pub(crate) use self::index_file::IndexRules;
+pub(crate) use self::recording_file::read_at;
 use crate::aggregate::Aggregator;
 use crate::model::{Example, RunData};
 use crate::store::RunFolder;

@@ -161,7 +161,7 @@ impl OpenFile {
 }
 
 /// Fills a buffer from a place on, as far as the file goes.
-pub(super) fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+pub(crate) fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {
         match file.read_at(&mut buffer[filled..], offset + filled as u64) {

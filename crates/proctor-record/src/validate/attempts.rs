@@ -1,23 +1,62 @@
 //! The life of examples within one run: every attempt begins once, ends once, and one of them is final.
 
-use std::collections::HashMap;
+use std::collections::VecDeque;
 
 use proctor_events::{Event, ExampleFinished, ExampleId, ExampleStarted, Status};
 use proctor_verdict::AttemptNumber;
 
-use super::Findings;
+use super::{FastMap, Findings};
 
-/// An attempt. Events of older writers may name no example.
-type Key = (Option<ExampleId>, AttemptNumber);
+/// An attempt: the number of its example in [`ExampleNumbers`], and which attempt at it.
+type Key = (u32, AttemptNumber);
 
 /// All attempts of a run.
 #[derive(Debug, Default)]
 pub(super) struct CheckedAttempts {
-    attempts: HashMap<Key, CheckedAttempt>,
+    examples: ExampleNumbers,
+    attempts: FastMap<Key, CheckedAttempt>,
     /// Final results by example and repetition: the line of each.
-    finals: HashMap<(Option<ExampleId>, u32), u64>,
-    /// What each id stands for: file and path, as one text, from the first event that says so.
-    names: HashMap<ExampleId, String>,
+    finals: FastMap<(u32, u32), u64>,
+    recent: RecentAttempts,
+}
+
+/// The attempts that started last and still run. Nearly every event is about one of them, and is settled without looking it up among all
+/// examples of the run.
+#[derive(Debug, Default)]
+struct RecentAttempts(VecDeque<(Option<ExampleId>, AttemptNumber)>);
+
+/// More than there are workers on most machines; looking through them takes less time than one place in memory that is not at hand.
+const MOST_RECENT: usize = 16;
+
+impl RecentAttempts {
+    fn add(&mut self, event: &Event) {
+        self.0.truncate(MOST_RECENT - 1);
+        self.0.push_front((event.example_id.clone(), AttemptNumber::of(event)));
+    }
+
+    fn remove(&mut self, event: &Event) {
+        let number = AttemptNumber::of(event);
+        self.0.retain(|(id, attempt)| *attempt != number || *id != event.example_id);
+    }
+
+    fn has(&self, event: &Event) -> bool {
+        let number = AttemptNumber::of(event);
+        self.0.iter().any(|(id, attempt)| *attempt == number && *id == event.example_id)
+    }
+}
+
+/// The examples of a run, numbered in order of appearance. Events of older writers may name no example; that is one as well.
+#[derive(Debug, Default)]
+struct ExampleNumbers {
+    numbers: FastMap<Option<ExampleId>, u32>,
+    examples: Vec<NamedExample>,
+}
+
+#[derive(Debug)]
+struct NamedExample {
+    id: Option<ExampleId>,
+    /// What the id stands for: file and path, as one text, from the first event that says so.
+    name: Option<String>,
 }
 
 #[derive(Debug, Default)]
@@ -26,23 +65,72 @@ struct CheckedAttempt {
     finished: Option<u64>,
 }
 
-fn key(event: &Event) -> Key {
-    (event.example_id.clone(), AttemptNumber::of(event))
-}
-
-fn attempt_text((id, AttemptNumber { repeat, attempt }): &Key) -> String {
-    let id = id.as_ref().map_or_else(|| "without id".to_owned(), ToString::to_string);
-    format!("example {id}, repetition {repeat}, attempt {attempt}")
-}
-
 /// The repetition that an attempt belongs to.
-fn repetition(key: &Key) -> (Option<ExampleId>, u32) {
-    (key.0.clone(), key.1.repeat)
+fn repetition(key: Key) -> (u32, u32) {
+    (key.0, key.1.repeat)
 }
 
 /// Another attempt at the same repetition.
-fn other_attempt(key: &Key, attempt: u32) -> Key {
-    (key.0.clone(), AttemptNumber { attempt, ..key.1 })
+fn other_attempt(key: Key, attempt: u32) -> Key {
+    (key.0, AttemptNumber { attempt, ..key.1 })
+}
+
+impl ExampleNumbers {
+    fn key(&mut self, event: &Event) -> Key {
+        let id = &event.example_id;
+        let number = self.numbers.get(id).copied().unwrap_or_else(|| {
+            let number = u32::try_from(self.examples.len()).unwrap_or(u32::MAX);
+            self.numbers.insert(id.clone(), number);
+            self.examples.push(NamedExample { id: id.clone(), name: None });
+            number
+        });
+        (number, AttemptNumber::of(event))
+    }
+
+    fn text(&self, (example, AttemptNumber { repeat, attempt }): Key) -> String {
+        let id = self.examples.get(example as usize).and_then(|example| example.id.as_ref());
+        let id = id.map_or_else(|| "without id".to_owned(), ToString::to_string);
+        format!("example {id}, repetition {repeat}, attempt {attempt}")
+    }
+
+    /// One id stands for one example.
+    fn check_name(
+        &mut self,
+        line: u64,
+        key: Key,
+        file: Option<&str>,
+        path: &[String],
+        findings: &mut Findings,
+    ) -> bool {
+        let Some(NamedExample { id: Some(id), name }) = self.examples.get_mut(key.0 as usize)
+        else {
+            return true;
+        };
+        let file = file.unwrap_or_default();
+        if path.is_empty() || name.as_ref().is_some_and(|name| is_name(name, file, path)) {
+            return true;
+        }
+        let new = format!("{file}::{}", path.join(" > "));
+        let Some(known) = name else {
+            *name = Some(new);
+            return true;
+        };
+        findings.error(Some(line), format!("the id {id} stands for `{known}` and for `{new}`"));
+        false
+    }
+}
+
+/// Whether a name is that of this file and path.
+fn is_name(name: &str, file: &str, path: &[String]) -> bool {
+    let rest = name.strip_prefix(file).and_then(|rest| rest.strip_prefix("::"));
+    let Some(mut rest) = rest else { return false };
+    for (place, part) in path.iter().enumerate() {
+        let separator = if place == 0 { "" } else { " > " };
+        let after = rest.strip_prefix(separator).and_then(|rest| rest.strip_prefix(part.as_str()));
+        let Some(after) = after else { return false };
+        rest = after;
+    }
+    rest.is_empty()
 }
 
 impl CheckedAttempts {
@@ -54,9 +142,10 @@ impl CheckedAttempts {
         payload: &ExampleStarted,
         findings: &mut Findings,
     ) -> bool {
-        let key = key(event);
-        let mut right =
-            self.check_name(line, event, payload.file.as_deref(), &payload.path, findings);
+        let key = self.examples.key(event);
+        let file = payload.file.as_deref();
+        let mut right = self.examples.check_name(line, key, file, &payload.path, findings);
+        let text = || self.examples.text(key);
         let mut fail = |message: String| {
             findings.error(Some(line), message);
             right = false;
@@ -64,7 +153,7 @@ impl CheckedAttempts {
         match self.attempts.get(&key) {
             Some(CheckedAttempt { finished: Some(earlier), .. }) => fail(format!(
                 "starts {} again, which line {earlier} ended: two examples have this id, or lines are repeated",
-                attempt_text(&key)
+                text()
             )),
             Some(CheckedAttempt { started: Some(earlier), .. }) => {
                 fail(format!("starts again, without an end, what line {earlier} started"));
@@ -72,36 +161,18 @@ impl CheckedAttempts {
             _ => {}
         }
         let number = key.1.attempt;
-        let before = other_attempt(&key, number.saturating_sub(1));
-        if let Some(earlier) = self.finals.get(&repetition(&key)) {
-            fail(format!("starts {} after its final result in line {earlier}", attempt_text(&key)));
+        let before = other_attempt(key, number.saturating_sub(1));
+        if let Some(earlier) = self.finals.get(&repetition(key)) {
+            fail(format!("starts {} after its final result in line {earlier}", text()));
         } else if number > 1 && self.attempts.get(&before).is_none_or(|it| it.finished.is_none()) {
-            fail(format!("starts {} before the attempt before it has ended", attempt_text(&key)));
+            fail(format!("starts {} before the attempt before it has ended", text()));
         }
-        self.attempts.entry(key).or_default().started.get_or_insert(line);
+        let attempt = self.attempts.entry(key).or_default();
+        attempt.started.get_or_insert(line);
+        if attempt.finished.is_none() {
+            self.recent.add(event);
+        }
         right
-    }
-
-    /// One id stands for one example.
-    fn check_name(
-        &mut self,
-        line: u64,
-        event: &Event,
-        file: Option<&str>,
-        path: &[String],
-        findings: &mut Findings,
-    ) -> bool {
-        let Some(id) = &event.example_id else { return true };
-        if path.is_empty() {
-            return true;
-        }
-        let name = format!("{}::{}", file.unwrap_or_default(), path.join(" > "));
-        let known = self.names.entry(id.clone()).or_insert_with(|| name.clone());
-        if *known == name {
-            return true;
-        }
-        findings.error(Some(line), format!("the id {id} stands for `{known}` and for `{name}`"));
-        false
     }
 
     /// Takes an end. False if it cannot be one. `strict`: the writer is known to tell every start.
@@ -113,56 +184,57 @@ impl CheckedAttempts {
         strict: bool,
         findings: &mut Findings,
     ) -> bool {
-        let key = key(event);
+        let key = self.examples.key(event);
         let path = payload.path.as_deref().unwrap_or_default();
-        let mut right = self.check_name(line, event, payload.file.as_deref(), path, findings);
+        let file = payload.file.as_deref();
+        let mut right = self.examples.check_name(line, key, file, path, findings);
+        let text = || self.examples.text(key);
         let mut fail = |message: String| {
             findings.error(Some(line), message);
             right = false;
         };
-        let attempt = self.attempts.entry(key.clone()).or_default();
+        let attempt = self.attempts.entry(key).or_default();
         if let Some(earlier) = attempt.finished {
-            fail(format!("ends {} again, which line {earlier} ended", attempt_text(&key)));
+            fail(format!("ends {} again, which line {earlier} ended", text()));
         } else if strict && attempt.started.is_none() && !needs_no_start(payload) {
-            fail(format!("ends {}, which never started", attempt_text(&key)));
+            fail(format!("ends {}, which never started", text()));
         } else if attempt.started.is_some() && payload.status == Status::NotRun {
-            fail(format!("says that {} was not run, but it was started", attempt_text(&key)));
+            fail(format!("says that {} was not run, but it was started", text()));
         } else if payload.status == Status::Passed && payload.r#final == Some(false) {
-            fail(format!(
-                "{} passed, and is not final: nobody tries again what passed",
-                attempt_text(&key)
-            ));
+            fail(format!("{} passed, and is not final: nobody tries again what passed", text()));
         }
         attempt.finished.get_or_insert(line);
+        self.recent.remove(event);
         if payload.r#final.unwrap_or(true)
-            && let Some(earlier) = self.finals.insert(repetition(&key), line)
+            && let Some(earlier) = self.finals.insert(repetition(key), line)
             && right
         {
-            findings.error(
-                Some(line),
-                format!(
-                    "is a second final result; the first of {} is in line {earlier}",
-                    attempt_text(&key)
-                ),
-            );
+            let message =
+                format!("is a second final result; the first of {} is in line {earlier}", text());
+            findings.error(Some(line), message);
             right = false;
         }
         right
     }
 
     /// Checks that an event about an example comes while an attempt runs. False if not.
-    pub(super) fn check_running(&self, line: u64, event: &Event, findings: &mut Findings) -> bool {
-        let key = key(event);
+    pub(super) fn check_running(
+        &mut self,
+        line: u64,
+        event: &Event,
+        findings: &mut Findings,
+    ) -> bool {
+        if self.recent.has(event) {
+            return true;
+        }
+        let key = self.examples.key(event);
+        let text = || self.examples.text(key);
         let message = match self.attempts.get(&key) {
             Some(CheckedAttempt { started: Some(_), finished: None }) => return true,
             Some(CheckedAttempt { finished: Some(end), .. }) => {
-                format!(
-                    "{} about {}, which line {end} ended",
-                    event.type_name(),
-                    attempt_text(&key)
-                )
+                format!("{} about {}, which line {end} ended", event.type_name(), text())
             }
-            _ => format!("{} about {}, which never started", event.type_name(), attempt_text(&key)),
+            _ => format!("{} about {}, which never started", event.type_name(), text()),
         };
         findings.error(Some(line), message);
         false
@@ -181,12 +253,14 @@ impl CheckedAttempts {
     /// What the end of a run leaves open: the line of the start and what is missing, in order.
     pub(super) fn left_open(&self) -> Vec<(u64, String)> {
         let missing = |(key, attempt): (&Key, &CheckedAttempt)| {
+            let key = *key;
             let next = other_attempt(key, key.1.attempt.saturating_add(1));
             let final_there = self.finals.contains_key(&repetition(key));
+            let text = || self.examples.text(key);
             match (attempt.started, attempt.finished) {
-                (Some(line), None) => Some((line, format!("{} never finished", attempt_text(key)))),
+                (Some(line), None) => Some((line, format!("{} never finished", text()))),
                 (_, Some(line)) if !final_there && !self.attempts.contains_key(&next) => {
-                    Some((line, format!("{} is the last one, and not final", attempt_text(key))))
+                    Some((line, format!("{} is the last one, and not final", text())))
                 }
                 _ => None,
             }

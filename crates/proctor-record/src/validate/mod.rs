@@ -16,6 +16,7 @@ mod run;
 mod tests;
 mod verdicts;
 
+use std::collections::HashMap;
 use std::fmt;
 use std::io::{self, BufRead};
 use std::path::Path;
@@ -48,11 +49,10 @@ pub struct Finding {
 }
 
 /// What a recording is worth, best first.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RecordingState {
     /// Everything that was announced has a result, and the numbers agree.
-    #[default]
     Complete,
     /// The same, but the run was stopped before its end; what was left out is recorded as `not_run`.
     Interrupted,
@@ -112,7 +112,7 @@ impl fmt::Display for DigestState {
 }
 
 /// What a check found about one run.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CheckedRun {
     /// Its id; runs without one are numbered: `#1`.
     pub run: String,
@@ -129,7 +129,7 @@ pub struct CheckedRun {
 }
 
 /// What a check found in all.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Validation {
     /// The worst state of its runs.
     pub state: RecordingState,
@@ -170,6 +170,9 @@ pub fn validate<R: BufRead>(mut reader: Reader<R>) -> Validation {
     }
     check.end()
 }
+
+/// A map that is looked into for every line.
+type FastMap<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 
 /// Everything found so far.
 #[derive(Debug, Default)]
@@ -215,8 +218,7 @@ impl Check {
     fn end(mut self) -> Validation {
         let runs: Vec<CheckedRun> =
             self.runs.into_iter().map(|run| run.end(&mut self.findings)).collect();
-        let worst = runs.iter().map(|run| run.state).max().unwrap_or_default();
-        let state = if self.damaged { RecordingState::Damaged } else { worst };
+        let state = if self.damaged { RecordingState::Damaged } else { worst_state(&runs) };
         Validation { state, events: self.events, runs, findings: self.findings.0 }
     }
 }
@@ -239,9 +241,13 @@ impl Validation {
             }
             _ => return,
         }
-        let worst = self.runs.iter().map(|run| run.state).max().unwrap_or_default();
         if self.state != RecordingState::Damaged {
-            self.state = worst;
+            self.state = worst_state(&self.runs);
         }
     }
+}
+
+/// The state of a file with these runs. A file without any run lacks everything.
+fn worst_state(runs: &[CheckedRun]) -> RecordingState {
+    runs.iter().map(|run| run.state).max().unwrap_or(RecordingState::CutOff)
 }

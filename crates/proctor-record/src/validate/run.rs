@@ -1,5 +1,8 @@
 //! What is checked within one run.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 use proctor_events::{Body, Event, FORMAT_VERSION, Status, SuiteFinished, SuiteStarted, Timestamp};
 
 use proctor_verdict::{Liveness, Policy, RunState, RunVerdict};
@@ -229,6 +232,8 @@ impl RunCheck {
             Some(_) => self.verdicts.compare(line, payload, findings),
             None => self.counts.compare(line, payload, findings),
         };
+        let late = payload.late_count.unwrap_or_default();
+        self.announced = self.announced.map(|announced| announced.saturating_add(late));
         if self.may_grow && self.announced.is_some_and(|announced| announced <= results) {
             self.announced = Some(results);
         }
@@ -328,8 +333,8 @@ impl RunCheck {
 /// The name of a field that says how long something took, and says less than nothing. Reading an event makes that zero, so the
 /// text itself is looked at.
 fn negative_duration(bytes: &[u8]) -> Option<String> {
-    const SIGN: &[u8] = b"_ms\":-";
-    bytes.windows(SIGN.len()).find(|window| *window == SIGN)?;
+    static SIGN: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"_ms\":-"));
+    SIGN.find(bytes)?;
     let line: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(bytes).ok()?;
     let negative = |value: &serde_json::Value| value.as_f64().is_some_and(|value| value < 0.0);
     line.into_iter().find(|(name, value)| name.ends_with("_ms") && negative(value)).map(|it| it.0)

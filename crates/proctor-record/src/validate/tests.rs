@@ -45,7 +45,14 @@ fn a_whole_run_is_complete() {
     assert_eq!((validation.state, validation.events), (RecordingState::Complete, 12));
     let validation = checked(&run(&[START, BEGIN, PASS, END]));
     assert_eq!(validation.findings, []);
-    let run = CheckedRun { run: "a".into(), announced: Some(1), finished: 1, ..Default::default() };
+    let run = CheckedRun {
+        run: "a".into(),
+        state: RecordingState::Complete,
+        digest: DigestState::Absent,
+        announced: Some(1),
+        finished: 1,
+        not_run: 0,
+    };
     assert_eq!((validation.state, validation.runs), (RecordingState::Complete, vec![run]));
 }
 
@@ -198,6 +205,14 @@ fn a_time_that_goes_back_is_damage_unless_the_digest_vouches_for_it() {
     assert_eq!(found(&text.replacen("10:30:00Z", "10:30:04Z", 2)), [""; 0]);
     let validation = checked(&mutations::with_digests(&back));
     assert_eq!((validation.state, validation.findings.len()), (RecordingState::Complete, 1));
+}
+
+#[test]
+fn a_file_without_events_is_not_complete() {
+    for text in ["", "\n", "[[[["] {
+        let validation = checked(text);
+        assert_eq!((validation.state, validation.events), (RecordingState::CutOff, 0), "{text:?}");
+    }
 }
 
 #[test]

@@ -3,17 +3,15 @@
 //! The rules are those of `proctor-verdict`. Streams of version 0.1 count every repetition as an example; [`counts`](super::counts) holds
 //! them to that.
 
-use std::collections::BTreeMap;
-
 use proctor_events::{Event, ExampleFinished, ExampleId, ExampleStarted, RunEnding, SuiteFinished};
 use proctor_verdict::{Counts, ExampleTally, Facts, PassRate, Policy, RunVerdict};
 
-use super::Findings;
+use super::{FastMap, Findings};
 
 /// The results of a run by example.
 #[derive(Debug, Default)]
 pub(super) struct CheckedVerdicts {
-    examples: BTreeMap<Option<ExampleId>, TrackedExample>,
+    examples: FastMap<Option<ExampleId>, TrackedExample>,
     pub(super) policy: Policy,
     /// Errors outside examples.
     pub(super) errors: u64,
@@ -45,9 +43,10 @@ impl CheckedVerdicts {
 
     fn counts(&self, errors: u64) -> Counts {
         let mut counts = Counts { errors, ..Counts::default() };
-        for tracked in self.examples.values() {
+        // Counts do not depend on the order.
+        self.examples.values().for_each(|tracked| {
             counts.count(tracked.tally.verdict(tracked.pass_rate, 0), self.policy);
-        }
+        });
         counts
     }
 

@@ -94,6 +94,44 @@ proptest! {
         prop_assert_eq!(redactor.redact_value(&value), value);
     }
 
+    /// A long list may be redacted member by member, wherever it stands.
+    #[test]
+    fn parts_of_a_document_give_what_the_whole_gives(
+        documents in prop::collection::vec(document(), 1..6),
+        secret in secret(),
+        hidden in prop::collection::vec((any::<prop::sample::Index>(), any::<bool>()), 0..4),
+        cuts in prop::collection::vec(any::<bool>(), 6),
+    ) {
+        let redactor = Redactor::new([Secret::new(&secret), Secret::new("7777777")]);
+        let mut documents = documents;
+        for (place, as_name) in hidden {
+            let place = place.index(documents.len());
+            let document = std::mem::take(&mut documents[place]);
+            documents[place] = if as_name {
+                serde_json::json!({"password": "M", secret.as_str(): document, "n": 7_777_777})
+            } else {
+                put(document, &secret)
+            };
+        }
+        let whole = serde_json::to_string_pretty(
+            &serde_json::json!({"api_key": "G", "list": documents, "password": "K", "after": [secret, {}]}),
+        ).unwrap();
+        let mut parts = vec![String::new()];
+        for line in whole.split_inclusive('\n') {
+            let part = parts.last_mut().unwrap();
+            part.push_str(line);
+            // Members of the list are two levels deep.
+            let ends = line.trim_start().starts_with("},") && line.starts_with("    }");
+            if ends && cuts[parts.len().min(5)] {
+                parts.push(String::new());
+            }
+        }
+        let redacted: Vec<u8> =
+            parts.iter().flat_map(|it| redactor.redact_json_part(it.as_bytes()).into_owned()).collect();
+        let clean = redactor.redact_json_line(whole.as_bytes()).into_owned();
+        prop_assert_eq!(String::from_utf8(redacted).unwrap(), String::from_utf8(clean).unwrap());
+    }
+
     #[test]
     fn a_document_without_secrets_stays_byte_for_byte(document in document(), secret in secret()) {
         let redactor = Redactor::new([Secret::new(&secret)]);

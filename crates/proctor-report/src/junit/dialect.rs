@@ -4,7 +4,9 @@
 //! readers take or pass over. Readers that validate refuse them. [`ELEMENTS`] lists what every element may carry in the strict
 //! dialects; the rest is dropped, never renamed.
 
-use quick_xml::events::{BytesEnd, BytesStart, Event};
+use std::borrow::Cow;
+
+use quick_xml::events::{BytesEnd, BytesStart, BytesText, Event};
 use quick_xml::{Reader, Writer};
 
 /// A form of `JUnit` XML.
@@ -37,52 +39,66 @@ const ELEMENTS: &[(&str, &[&str])] = &[
 /// Attributes of Surefire's root, which is made of the element `testsuites`.
 const SUREFIRE_ROOT: &[&str] = &["name", "time", "tests", "failures", "errors", "skipped"];
 
-/// The document in the dialect.
-pub(super) fn translate(document: String, dialect: JunitDialect) -> String {
-    if dialect == JunitDialect::Default {
-        return document;
-    }
-    // The document was written by this crate a moment ago; if it cannot be read, the whole of it is better than nothing.
-    strict(&document, dialect).unwrap_or(document)
+/// The translation of a document that comes in parts.
+pub(super) struct Translation {
+    dialect: JunitDialect,
+    /// Indentation is written with what follows it, so that it goes with an element that is dropped.
+    indentation: Option<BytesText<'static>>,
 }
 
-fn strict(document: &str, dialect: JunitDialect) -> Option<String> {
-    let mut reader = Reader::from_str(document);
-    let mut writer = Writer::new(Vec::new());
-    // Indentation is written with what follows it, so that it goes with an element that is dropped.
-    let mut indentation = None;
-    loop {
-        let kept = match reader.read_event().ok()? {
-            Event::Eof => break,
-            Event::Text(text) if text.iter().all(u8::is_ascii_whitespace) => {
-                indentation = Some(text.into_owned());
-                continue;
-            }
-            Event::Start(tag) => match reduced(&tag, dialect) {
-                ReducedTag::Tag(reduced) => Some(Event::Start(reduced)),
-                ReducedTag::ContentsOnly => None,
-                ReducedTag::Nothing => {
-                    let end = tag.to_end().into_owned();
-                    reader.read_to_end(end.name()).ok()?;
-                    None
-                }
-            },
-            Event::Empty(tag) => match reduced(&tag, dialect) {
-                ReducedTag::Tag(reduced) => Some(Event::Empty(reduced)),
-                ReducedTag::ContentsOnly | ReducedTag::Nothing => None,
-            },
-            Event::End(tag) => end(&tag, dialect).map(Event::End),
-            other => Some(other.into_owned()),
-        };
-        let before = indentation.take();
-        if let Some(kept) = kept {
-            if let Some(before) = before {
-                writer.write_event(Event::Text(before)).ok()?;
-            }
-            writer.write_event(kept).ok()?;
-        }
+impl Translation {
+    pub(super) fn new(dialect: JunitDialect) -> Self {
+        Self { dialect, indentation: None }
     }
-    String::from_utf8(writer.into_inner()).ok()
+
+    /// The part in the dialect. It is cut between elements, before the white space between them.
+    pub(super) fn translate<'a>(&mut self, part: &'a str) -> Cow<'a, str> {
+        if self.dialect == JunitDialect::Default {
+            return part.into();
+        }
+        // The part was written by this crate a moment ago; if it cannot be read, the whole of it is better than nothing.
+        self.strict(part).map_or(Cow::Borrowed(part), Cow::Owned)
+    }
+
+    fn strict(&mut self, part: &str) -> Option<String> {
+        let dialect = self.dialect;
+        let mut reader = Reader::from_str(part);
+        // What a part ends may have begun in an earlier one.
+        reader.config_mut().allow_unmatched_ends = true;
+        let mut writer = Writer::new(Vec::new());
+        loop {
+            let kept = match reader.read_event().ok()? {
+                Event::Eof => break,
+                Event::Text(text) if text.iter().all(u8::is_ascii_whitespace) => {
+                    self.indentation = Some(text.into_owned());
+                    continue;
+                }
+                Event::Start(tag) => match reduced(&tag, dialect) {
+                    ReducedTag::Tag(reduced) => Some(Event::Start(reduced)),
+                    ReducedTag::ContentsOnly => None,
+                    ReducedTag::Nothing => {
+                        let end = tag.to_end().into_owned();
+                        reader.read_to_end(end.name()).ok()?;
+                        None
+                    }
+                },
+                Event::Empty(tag) => match reduced(&tag, dialect) {
+                    ReducedTag::Tag(reduced) => Some(Event::Empty(reduced)),
+                    ReducedTag::ContentsOnly | ReducedTag::Nothing => None,
+                },
+                Event::End(tag) => end(&tag, dialect).map(Event::End),
+                other => Some(other.into_owned()),
+            };
+            let before = self.indentation.take();
+            if let Some(kept) = kept {
+                if let Some(before) = before {
+                    writer.write_event(Event::Text(before)).ok()?;
+                }
+                writer.write_event(kept).ok()?;
+            }
+        }
+        String::from_utf8(writer.into_inner()).ok()
+    }
 }
 
 /// What is left of an element.

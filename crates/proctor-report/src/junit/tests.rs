@@ -109,3 +109,41 @@ proptest! {
         }
     }
 }
+
+/// The document as `quick-junit` writes the whole of it.
+fn written_whole(run: &RunData) -> String {
+    let mut report = report(run, &run.summary(), "s", &[]);
+    let mut suites: Vec<TestSuite> = Vec::new();
+    for example in &run.examples {
+        let file = attribute(file_and_line(example).0.unwrap_or("s"));
+        let place = suites.iter().position(|suite| suite.name == file).unwrap_or_else(|| {
+            suites.push(TestSuite::new(file));
+            suites.len() - 1
+        });
+        suites[place].add_test_cases(case(example, run));
+    }
+    for mut suite in suites {
+        suite.timestamp = suite.test_cases.iter().filter_map(|case| case.timestamp).min();
+        suite.time = Some(suite.test_cases.iter().filter_map(|case| case.time).sum());
+        report.add_test_suite(suite);
+    }
+    report.to_string().unwrap()
+}
+
+/// The parts together are the document; in the other dialects too, where parts are translated one by one.
+#[test]
+fn the_parts_are_the_whole() {
+    let empty = r#"{"event_type":"ExampleStarted","example_id":"a","path":["A"]}"#;
+    let unfinished = r#"{"event_type":"WorkerLog","example_id":"a","line":"x"}"#;
+    let stopped = r#"{"event_type":"SuiteStarted"}
+{"event_type":"SuiteFinished","example_count":0,"failure_count":0,"exit_code":130,"state":"stopped"}"#;
+    for text in [EVERYTHING, empty, unfinished, stopped, r#"{"event_type":"SuiteStarted"}"#] {
+        let run = folded(text);
+        let whole = written_whole(&run);
+        assert_eq!(junit(&run, "s"), whole);
+        for dialect in [JunitDialect::Jenkins, JunitDialect::Surefire] {
+            let translated = Translation::new(dialect).translate(&whole).into_owned();
+            assert_eq!(junit_dialect(&run, "s", dialect), translated);
+        }
+    }
+}

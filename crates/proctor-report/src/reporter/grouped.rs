@@ -35,6 +35,7 @@ pub struct Grouped {
 #[derive(Debug)]
 struct HeldBlock {
     key: Option<Key>,
+    worker: Option<u32>,
     block: Block,
     title: String,
     body: Vec<String>,
@@ -118,7 +119,8 @@ impl Grouped {
         block.correct_name(finished);
         let title = terminal_lines::finished_title(event, finished, &block.name, self.style);
         let body = terminal_lines::finished_body(finished, self.style);
-        self.held.push_back(HeldBlock { key, block, title, body, since: event.time });
+        let (worker, since) = (event.worker, event.time);
+        self.held.push_back(HeldBlock { key, worker, block, title, body, since });
     }
 
     /// The blocks that have been held long enough; all of them if the time is not given.
@@ -137,6 +139,15 @@ impl Grouped {
             }
         }
         text
+    }
+
+    /// The blocks of a worker that has ended or failed: what it says of itself stands below them, however quickly it came.
+    fn release_worker(&mut self, worker: Option<u32>) -> String {
+        let (released, kept): (Vec<_>, Vec<_>) = std::mem::take(&mut self.held)
+            .into_iter()
+            .partition(|held| worker.is_some() && held.worker == worker);
+        self.held = VecDeque::from(kept);
+        released.iter().map(|held| self.block(&held.block, &held.title, &held.body)).collect()
     }
 
     fn block(&mut self, block: &Block, title: &str, body: &[String]) -> String {
@@ -209,11 +220,13 @@ impl Reporter for Grouped {
                 String::new()
             }
             Body::ErrorOutsideExample(error) => {
-                self.shown_at_once(event, vec![terminal_lines::outside_error(error, self.style)])
+                let line = terminal_lines::outside_error(error, self.style);
+                self.release_worker(event.worker) + &self.shown_at_once(event, vec![line])
             }
             Body::WorkerExited(exit) => {
                 let line = terminal_lines::worker_exit_line(exit, self.style);
-                self.shown_at_once(event, line.into_iter().collect())
+                let line = line.into_iter().collect();
+                self.release_worker(event.worker) + &self.shown_at_once(event, line)
             }
             _ => self.other(event),
         };

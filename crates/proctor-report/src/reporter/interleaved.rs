@@ -4,11 +4,15 @@
 //! conversations that take minutes. So an example gets one line, when it has finished. Its name is
 //! shown before that only if there is something to show under it (what was said, what it printed), or if
 //! it has been silent for a while. Groups get no line: every name carries its chain.
+//!
+//! A worker runs one example at a time, so its number says whose a line is. Conversations have no worker: while several of
+//! them run, each line carries the name of its own.
 
 use std::collections::BTreeMap;
 
 use proctor_events::{Body, Event, ExampleFinished, ExampleStarted, Status, Timestamp};
 use proctor_record::RunData;
+use proctor_text::shorten;
 
 use super::{Key, Reporter, header};
 use crate::style::{Paint, Style, duration};
@@ -18,6 +22,9 @@ use crate::terminal_lines;
 /// An example that shows nothing for this long is mentioned; then after twice that time, and so on.
 const SILENCE_MS: i64 = 10_000;
 
+/// How much of a conversation's name stands in front of its lines.
+const OWNER_CHARACTERS: usize = 28;
+
 /// Lines as things happen.
 #[derive(Debug)]
 pub struct Interleaved {
@@ -25,11 +32,15 @@ pub struct Interleaved {
     options: SummaryOptions,
     verbose: bool,
     running: BTreeMap<Key, Running>,
+    /// Whose line was shown last; none after a line of a worker or the result of an example.
+    last_shown: Option<Key>,
 }
 
 #[derive(Debug)]
 struct Running {
     title: String,
+    /// Its own name, without its groups.
+    owner: String,
     worker: Option<u32>,
     since: Option<Timestamp>,
     /// Whether its name has been shown.
@@ -42,7 +53,7 @@ struct Running {
 impl Interleaved {
     /// A view that has seen nothing. With `verbose`, every start is shown too.
     pub fn new(style: Style, options: SummaryOptions, verbose: bool) -> Self {
-        Self { style, options, verbose, running: BTreeMap::new() }
+        Self { style, options, verbose, running: BTreeMap::new(), last_shown: None }
     }
 
     fn show(&mut self, event: &Event) -> String {
@@ -67,13 +78,18 @@ impl Interleaved {
         let Some(key) = Key::of(event) else { return String::new() };
         let mut running = Running {
             title: terminal_lines::title(started),
+            owner: owner(event, started),
             worker: event.worker,
             since: event.time,
             named: false,
             shown_at: event.time,
             silence_limit_ms: SILENCE_MS,
         };
-        let text = if self.verbose { self.name(&mut running) } else { String::new() };
+        let mut text = String::new();
+        if self.verbose {
+            text = self.name(&mut running);
+            self.last_shown = Some(key.clone());
+        }
         self.running.insert(key, running);
         text
     }
@@ -84,6 +100,7 @@ impl Interleaved {
         if finished.status == Status::NotRun && known.is_none() {
             return String::new();
         }
+        self.last_shown = None;
         let worker = event.worker.or(known.as_ref().and_then(|running| running.worker));
         let title = known.map_or_else(
             || terminal_lines::title_at_end(event, finished),
@@ -99,17 +116,34 @@ impl Interleaved {
         if shown.is_empty() {
             return String::new();
         }
-        let mut text = String::new();
-        let mut worker = event.worker;
         let known = Key::of(event).and_then(|key| self.running.remove_entry(&key));
-        if let Some((key, mut running)) = known {
-            worker = worker.or(running.worker);
-            running.shown_at = event.time.or(running.shown_at);
-            running.silence_limit_ms = SILENCE_MS;
-            text = self.name(&mut running);
-            self.running.insert(key, running);
-        }
-        text + &self.prefixed(worker, 4, shown)
+        let Some((key, mut running)) = known else {
+            self.last_shown = None;
+            return self.prefixed(event.worker, 4, shown);
+        };
+        running.shown_at = event.time.or(running.shown_at);
+        running.silence_limit_ms = SILENCE_MS;
+        let name = self.name(&mut running);
+        let worker = event.worker.or(running.worker);
+        let lines = match worker {
+            None if self.needs_owner(&key, &name) => self.with_owner(&running.owner, shown),
+            _ => self.prefixed(worker, 4, shown),
+        };
+        self.last_shown = Some(key.clone());
+        self.running.insert(key, running);
+        name + &lines
+    }
+
+    /// Whether a line could be taken for that of another conversation. `name` is what was just shown of this one, which is
+    /// not among the running ones at the moment.
+    fn needs_owner(&self, key: &Key, name: &str) -> bool {
+        let follows = !name.is_empty() || self.last_shown.as_ref() == Some(key);
+        !follows || self.running.values().any(|other| other.worker.is_none())
+    }
+
+    fn with_owner(&self, owner: &str, lines: Vec<String>) -> String {
+        let front = self.style.paint(Paint::Dim, format!("{owner} │"));
+        lines.into_iter().map(|line| format!("    {front} {line}\n")).collect()
     }
 
     /// The name of a running example, once.
@@ -124,6 +158,16 @@ impl Interleaved {
     fn prefixed(&self, worker: Option<u32>, indent: usize, lines: Vec<String>) -> String {
         let prefix = terminal_lines::worker_prefix(worker, self.style);
         lines.into_iter().map(|line| format!("{prefix}{:indent$}{line}\n", "")).collect()
+    }
+}
+
+/// What an example is called in front of its lines: `books a table`, `books a table (2)` for its second repetition.
+fn owner(event: &Event, started: &ExampleStarted) -> String {
+    let title = terminal_lines::title(started);
+    let name = shorten(started.path.last().unwrap_or(&title), OWNER_CHARACTERS);
+    match event.repeat {
+        Some(repeat @ 2..) => format!("{name} ({repeat})"),
+        _ => name,
     }
 }
 

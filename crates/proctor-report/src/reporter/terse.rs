@@ -80,7 +80,7 @@ impl TextPage {
         self.source_line(error.exception.as_ref().and_then(project_line));
     }
 
-    fn terse_failure(&mut self, failure: &Failure<'_>, rerun_commands: &RerunCommands<'_>) {
+    fn terse_failure(&mut self, failure: &Failure<'_>, rerun_commands: &RerunCommands) {
         let Failure { example, first, others, .. } = failure;
         let word = failure.word().to_uppercase();
         let word = self.style.paint(Paint::Bad, word);

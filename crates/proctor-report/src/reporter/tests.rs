@@ -78,6 +78,33 @@ fn grouped_in_colour() {
     insta::assert_snapshot!(visible(&text));
 }
 
+/// Blocks are held for a moment; on a busy machine the moment may be over before the worker ends.
+#[test]
+fn the_end_of_a_worker_stands_below_its_results_however_quickly_it_came() {
+    let shown = |exit_at: &str| {
+        let text = format!(
+            r#"{{"event_type":"ExampleStarted","time":"2026-01-22T10:00:00Z","example_id":"A","worker":0,"path":["Cart","adds up"]}}
+{{"event_type":"ExampleFinished","time":"2026-01-22T10:00:00Z","example_id":"A","worker":0,"status":"passed"}}
+{{"event_type":"ExampleStarted","time":"2026-01-22T10:00:00Z","example_id":"B","worker":1,"path":["Order","sums"]}}
+{{"event_type":"ExampleFinished","time":"2026-01-22T10:00:00Z","example_id":"B","worker":1,"status":"passed"}}
+{{"event_type":"WorkerExited","time":"2026-01-22T{exit_at}Z","worker":0,"exit_status":3,"expected":false}}
+"#
+        );
+        live(&mut Grouped::new(NO_COLOR, options()), &text)
+    };
+    let at_once = shown("10:00:00");
+    insta::assert_snapshot!(at_once, @"
+    ▼ Cart
+      ✓ adds up  
+    [0] worker exited with 3
+    ");
+    assert!(shown("10:00:01").contains("adds up"));
+    let place = |text: &str, part: &str| text.find(part).unwrap();
+    for text in [at_once, shown("10:00:01")] {
+        assert!(place(&text, "adds up") < place(&text, "worker exited"), "{text}");
+    }
+}
+
 #[test]
 fn the_interleaving_of_the_seed_is_taken_apart() {
     let text = r#"{"event_type":"ExampleStarted","example_id":"A","path":["BookingAgent","greeting","welcomes user"]}
@@ -99,6 +126,33 @@ fn the_interleaving_of_the_seed_is_taken_apart() {
           User: Find venues in Berlin
           Agent: Here are some options...
           wrong city
+    ");
+}
+
+#[test]
+fn lines_of_conversations_that_run_at_once_name_their_owner() {
+    let text = r#"{"event_type":"ExampleStarted","example_id":"A","path":["Agent","greets"]}
+{"event_type":"UserMessage","example_id":"A","turn_number":1,"text":"Hello"}
+{"event_type":"ExampleStarted","example_id":"B","repeat":2,"path":["Agent","looks for a venue that is open until late"]}
+{"event_type":"UserMessage","example_id":"B","repeat":2,"turn_number":1,"text":"Find one"}
+{"event_type":"AgentResponse","example_id":"A","turn_number":1,"text":"Hi"}
+{"event_type":"AgentResponse","example_id":"B","repeat":2,"turn_number":1,"text":"Here"}
+{"event_type":"ExampleFinished","example_id":"A","status":"passed"}
+{"event_type":"UserMessage","example_id":"B","repeat":2,"turn_number":2,"text":"Thanks"}
+{"event_type":"AgentResponse","example_id":"B","repeat":2,"turn_number":2,"text":"Bye"}
+{"event_type":"ExampleFinished","example_id":"B","repeat":2,"status":"passed"}
+"#;
+    insta::assert_snapshot!(live(&mut Interleaved::new(NO_COLOR, options(), false), text), @"
+    ○ Agent > greets
+        User: Hello
+    ○ Agent > looks for a venue that is open until late
+        looks for a venue that is o… (2) │ User: Find one
+        greets │ Agent: Hi
+        looks for a venue that is o… (2) │ Agent: Here
+    ✓ Agent > greets  
+        looks for a venue that is o… (2) │ User: Thanks
+        Agent: Bye
+    ✓ Agent > looks for a venue that is open until late  repeat 2
     ");
 }
 

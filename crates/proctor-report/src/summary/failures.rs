@@ -128,7 +128,8 @@ impl TextPage {
     }
 
     fn backtrace(&mut self, exception: &Exception, full: bool) {
-        let lines = filtered(&exception.backtrace, full);
+        let whole = exception.full_backtrace.as_ref().filter(|_| full);
+        let lines = filtered(whole.unwrap_or(&exception.backtrace), full);
         let limit = if full { usize::MAX } else { BACKTRACE_LINES };
         for line in lines.iter().take(limit) {
             let line = self.dim(&format!("# {}", shorten(line, 300)));

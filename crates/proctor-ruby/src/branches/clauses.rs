@@ -2,13 +2,13 @@
 
 use ruby_prism::{BeginNode, CaseMatchNode, CaseNode, ElseNode, Node, RescueModifierNode};
 
-use super::conditions::{phrase, plain_value, setup};
+use super::conditions::{answered, phrase, plain_value, setup};
 use super::continuation::Continuation;
 use super::decisions::arm;
-use super::{BodyAnalysis, Parent};
+use super::{BodyAnalysis, Parent, patterns};
 use crate::effects::is_lifecycle;
 use crate::facts::{Arm, CharacteristicKind};
-use crate::source::text;
+use crate::source::{constant, nodes, text};
 use crate::words::{identifier, short};
 
 /// The clauses of one construct: their values, and what happens under each.
@@ -27,7 +27,12 @@ impl<'a> Clauses<'a> {
 
 impl<'a> BodyAnalysis<'a> {
     pub(super) fn begin(&mut self, begin: &BeginNode<'a>, parent: &Parent) {
-        self.block(&Continuation::listed(begin.statements()), parent);
+        let body = Continuation::listed(begin.statements());
+        if begin.else_clause().is_some() {
+            self.aside(|study| study.block(&body, parent));
+        } else {
+            self.block(&body, parent);
+        }
         let mut clauses = Clauses::default();
         let other = begin.else_clause().and_then(|other| other.statements());
         clauses.add(arm("none", "nothing is raised", None), Continuation::listed(other));
@@ -37,7 +42,9 @@ impl<'a> BodyAnalysis<'a> {
             let errors: Vec<_> = rescue.exceptions().iter().map(|error| text(&error)).collect();
             let error =
                 if errors.is_empty() { "StandardError".to_owned() } else { errors.join(" or ") };
-            let words = [&error, " is raised"].concat();
+            let named = rescue.exceptions().iter().all(|error| constant(&error).is_some());
+            let words = if named { error.as_str() } else { "one of the expected errors" };
+            let words = [words, " is raised"].concat();
             clauses.add(
                 arm(error, words, self.reached(rescue.location().start())),
                 Continuation::listed(rescue.statements()),
@@ -49,13 +56,13 @@ impl<'a> BodyAnalysis<'a> {
             self.raised(clauses, parent, (line, line));
         }
         if let Some(ensure) = begin.ensure_clause() {
-            self.block(&Continuation::listed(ensure.statements()), parent);
+            self.aside(|study| study.block(&Continuation::listed(ensure.statements()), parent));
         }
     }
 
     /// `expression rescue other`
     pub(super) fn rescue_modifier(&mut self, rescue: &RescueModifierNode<'a>, parent: &Parent) {
-        self.statement(&rescue.expression(), parent);
+        self.aside(|study| study.statement(&rescue.expression(), parent));
         let keyword = rescue.keyword_loc().start();
         let mut clauses = Clauses::default();
         clauses.add(arm("none", "nothing is raised", None), Continuation::Nothing);
@@ -72,26 +79,29 @@ impl<'a> BodyAnalysis<'a> {
         let words = ("error".to_owned(), "error".to_owned());
         let index = self.push(words, CharacteristicKind::Boolean, clauses.arms, parent, lines);
         for (place, way) in clauses.bodies.iter().enumerate() {
-            self.arm_body(index, place, way);
+            // Without an error and an `else`, the body itself has decided.
+            if place > 0 || !matches!(way, Continuation::Nothing) {
+                self.arm_body(index, place, way);
+            }
         }
     }
 
     pub(super) fn case(&mut self, case: &CaseNode<'a>, parent: &Parent) {
         let subject = case.predicate();
         if let Some(subject) = &subject {
-            self.statement(subject, parent);
+            self.aside(|study| study.statement(subject, parent));
         }
         let word = subject.as_ref().map_or_else(|| "condition".to_owned(), phrase);
         let mut clauses = Clauses::default();
         for condition in &case.conditions() {
             let Some(when) = condition.as_when_node() else { continue };
             let values = when.conditions();
-            let plain: Vec<String> = values.iter().map(|value| plain_value(&value)).collect();
-            let codes = values.iter().map(|value| short(&text(&value)).into_owned());
+            let values = nodes(&values);
+            let plain: Vec<String> = values.iter().map(plain_value).collect();
             let description = if subject.is_some() {
-                [&word, " is ", &codes.collect::<Vec<_>>().join(" or ")].concat()
+                patterns::one_of(&word, &values)
             } else {
-                codes.map(|code| format!("{code} holds")).collect::<Vec<_>>().join(" or ")
+                values.iter().map(|value| answered(value).0).collect::<Vec<_>>().join(" or ")
             };
             let probe = self.reached(when.location().start());
             clauses.add(
@@ -99,7 +109,10 @@ impl<'a> BodyAnalysis<'a> {
                 Continuation::listed(when.statements()),
             );
         }
-        let otherwise = format!("{word} is something else");
+        let otherwise = match &subject {
+            Some(_) => format!("{word} is something else"),
+            None => "none of the conditions holds".to_owned(),
+        };
         self.otherwise(case.else_clause().as_ref(), otherwise, &mut clauses);
         let lines = self.around.source.lines(&case.location());
         self.enumerate(&word, clauses, subject.as_ref(), parent, lines);
@@ -108,18 +121,20 @@ impl<'a> BodyAnalysis<'a> {
     pub(super) fn case_match(&mut self, case: &CaseMatchNode<'a>, parent: &Parent) {
         let subject = case.predicate();
         if let Some(subject) = &subject {
-            self.statement(subject, parent);
+            self.aside(|study| study.statement(subject, parent));
         }
         let word = subject.as_ref().map_or_else(|| "value".to_owned(), phrase);
         let mut clauses = Clauses::default();
         for condition in &case.conditions() {
             let Some(pattern) = condition.as_in_node() else { continue };
             let code = short(&text(&pattern.pattern())).into_owned();
-            let words = [&word, " matches ", &code].concat();
+            let words = patterns::pattern(&word, &pattern.pattern()).unwrap_or_else(|| {
+                [&word, " matches pattern ", &(clauses.arms.len() + 1).to_string()].concat()
+            });
             let probe = self.reached(pattern.location().start());
             clauses.add(arm(code, words, probe), Continuation::listed(pattern.statements()));
         }
-        let otherwise = format!("{word} matches nothing else");
+        let otherwise = format!("{word} is something else");
         self.otherwise(case.else_clause().as_ref(), otherwise, &mut clauses);
         let lines = self.around.source.lines(&case.location());
         self.enumerate(&word, clauses, subject.as_ref(), parent, lines);

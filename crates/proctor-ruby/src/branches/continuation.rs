@@ -5,6 +5,8 @@ use ruby_prism::{Node, NodeList, StatementsNode};
 /// What happens on a way.
 pub(super) enum Continuation<'a> {
     Nothing,
+    /// The value of the left side of `&&` or `||`, and whether it counts as true.
+    Left(Node<'a>, bool),
     One(Node<'a>),
     List(NodeList<'a>),
 }
@@ -27,7 +29,7 @@ impl<'a> Continuation<'a> {
     /// What can be said about the last statement, if there is one.
     pub(super) fn last<T>(&self, say: impl FnOnce(&Node<'a>) -> T) -> Option<T> {
         match self {
-            Self::Nothing => None,
+            Self::Nothing | Self::Left(..) => None,
             Self::One(node) => Some(say(node)),
             Self::List(list) => list.last().as_ref().map(say),
         }

@@ -4,10 +4,10 @@ use ruby_prism::{CallNode, Node};
 
 use super::conditions::Condition;
 use super::continuation::Continuation;
-use super::endings::{ending, is_exit};
+use super::endings::{ending, is_assignment, is_exit, is_raise, leaves_iteration, left_value};
 use super::{ArmValues, BodyAnalysis, Parent};
 use crate::facts::{
-    Arm, Behavior, BehaviorKind, Characteristic, CharacteristicKind, Setup, SetupKind,
+    Arm, Behavior, BehaviorKind, Characteristic, CharacteristicKind, Ending, Setup, SetupKind,
 };
 use crate::probes::{grouped, negated};
 use crate::words::identifier;
@@ -32,55 +32,55 @@ impl<'a> BodyAnalysis<'a> {
         }
         if let Some(both) = predicate.as_and_node() {
             let first = self.found.len();
-            self.decide(
-                &both.left(),
-                (&Continuation::Nothing, &Continuation::Nothing),
-                parent,
-                lines,
-            );
+            let nothing = &Continuation::Nothing;
+            self.aside(|study| study.decide(&both.left(), (nothing, nothing), parent, lines));
             let Some(last) = self.found.len().checked_sub(1).filter(|last| *last >= first) else {
                 return self.decide(&both.right(), (yes, no), parent, lines);
             };
-            for index in first..=last {
-                self.mark_negative(index, no);
+            // `!a && b` goes on where `a` says no. Of `!(a && b)` only the last answer decides.
+            let holds = !is_negated(&both.left());
+            let negative = if holds { first } else { last };
+            for index in negative..=last {
+                self.mark(index, !holds, no);
             }
-            let passing = Some((last, self.passing_arm(last)));
+            let passing = Some((last, self.passing_arm(last, holds)));
             return self.decide(&both.right(), (yes, no), &passing, lines);
         }
         // `a&.b` in a condition says no if there is no `a`.
         if let Some(call) = predicate.as_call_node().filter(CallNode::is_safe_navigation) {
             let first = self.found.len();
-            if let Some(presence) = self.call(&call, parent) {
+            if let Some(presence) = self.aside(|study| study.call(&call, parent)) {
                 let mut next = Some(presence);
                 while let Some(index) = next.filter(|index| *index >= first) {
-                    self.mark_negative(index, no);
+                    self.mark(index, false, no);
                     next = self.found[index].parent;
                 }
-                let passing = Some((presence, self.passing_arm(presence)));
+                let passing = Some((presence, self.passing_arm(presence, true)));
                 let question = self.question(predicate);
                 self.ask(question, predicate, (yes, no), &passing, lines);
                 return;
             }
         } else if predicate.as_or_node().is_none() {
             // What its parts decide before it is asked. Of `a || b` the second is asked only sometimes.
-            self.statement(predicate, parent);
+            self.aside(|study| study.statement(predicate, parent));
         }
         let question = self.question(predicate);
         self.ask(question, predicate, (yes, no), parent, lines);
     }
 
-    /// Puts what happens otherwise on the arms that say no.
-    fn mark_negative(&mut self, index: usize, no: &Continuation<'a>) {
+    /// Puts what happens otherwise on the arms with this answer.
+    fn mark(&mut self, index: usize, answer: bool, way: &Continuation<'a>) {
+        let is_result = self.is_result;
         for arm in &mut self.found[index].arms {
-            if arm.probe.is_some_and(|(_, answer)| answer == Some(false)) {
-                leaf(arm, no);
+            if arm.probe.is_some_and(|(_, other)| other == Some(answer)) {
+                leaf(arm, way, is_result);
             }
         }
     }
 
-    /// The value of a decision under which things go on: the one that its probe says yes for, or the first.
-    fn passing_arm(&self, index: usize) -> ArmValues {
-        let passes = |arm: &Arm| arm.probe.is_some_and(|(_, answer)| answer == Some(true));
+    /// The value of a decision under which things go on: the one with this answer of its probe, or the first.
+    fn passing_arm(&self, index: usize, answer: bool) -> ArmValues {
+        let passes = |arm: &Arm| arm.probe.is_some_and(|(_, other)| other == Some(answer));
         ArmValues::One(self.found[index].arms.iter().position(passes).unwrap_or(0))
     }
 
@@ -112,15 +112,42 @@ impl<'a> BodyAnalysis<'a> {
 
     /// What happens under a value: side effects, further decisions, and how it ends if nothing else decides that.
     pub(super) fn arm_body(&mut self, index: usize, place: usize, way: &Continuation<'a>) {
-        let Some(exits) = way.last(is_exit) else { return };
+        let is_result = self.is_result;
+        if way.last(|_| ()).is_none() {
+            return leaf(&mut self.found[index].arms[place], way, is_result);
+        }
         let (effects, decisions) = (self.effects.len(), self.found.len());
         self.block(way, &Some((index, ArmValues::One(place))));
         let decided = self.found[decisions..].iter().any(|inner| inner.parent == Some(index));
+        if is_result {
+            self.end_with(decisions, way);
+        }
         let arm = &mut self.found[index].arms[place];
         arm.side_effects = (effects..self.effects.len()).collect();
-        arm.terminal |= exits;
-        if arm.terminal || !decided {
-            leaf(arm, way);
+        if !decided || way.last(is_exit) == Some(true) {
+            leaf(arm, way, is_result);
+        }
+        // `return a ? b : c`: what is returned is decided further in.
+        if decided && way.last(|last| last.as_return_node().is_some()) == Some(true) {
+            let within = |inner: &Characteristic| {
+                inner.parent == Some(index)
+                    && inner.arms.iter().all(|arm| arm.ending == Ending::Exit)
+            };
+            if self.found[decisions..].iter().any(within) {
+                let arm = &mut self.found[index].arms[place];
+                (arm.behavior, arm.terminal) = (Some(UNDECIDED), false);
+            }
+        }
+    }
+
+    /// Decisions on a way that leave it to what follows: the last expression of the way is their result.
+    fn end_with(&mut self, first: usize, way: &Continuation<'a>) {
+        let Some(description) = way.last(ending) else { return };
+        for arm in self.found[first..].iter_mut().flat_map(|found| &mut found.arms) {
+            if arm.behavior.is_none() && !arm.terminal {
+                let (kind, description) = (BehaviorKind::Success, description.clone());
+                arm.behavior = Some(Behavior { kind, description });
+            }
         }
     }
 
@@ -138,6 +165,7 @@ impl<'a> BodyAnalysis<'a> {
         let when_parent =
             parent.as_ref().map(|(index, ways)| ways.values(&self.found[*index].arms));
         let when_parent = when_parent.unwrap_or_default();
+        self.depths.push(self.depth);
         self.found.push(Characteristic {
             name,
             description,
@@ -206,6 +234,15 @@ impl<'a> BodyAnalysis<'a> {
     }
 }
 
+/// Whether a condition is turned around.
+fn is_negated(node: &Node<'_>) -> bool {
+    match (grouped(node), negated(node)) {
+        (Some(inner), _) => is_negated(&inner),
+        (_, Some(inner)) => !is_negated(&inner),
+        _ => false,
+    }
+}
+
 fn numbered(name: &str, number: u32) -> String {
     [name, "_", &number.to_string()].concat()
 }
@@ -216,11 +253,28 @@ const MAX_LINEAR_NAMES: usize = 24;
 /// Stands for "something else decides" until everything is known.
 const UNDECIDED: Behavior = Behavior { kind: BehaviorKind::Success, description: String::new() };
 
-/// What happens on a way that ends with these statements.
-fn leaf(arm: &mut Arm, way: &Continuation<'_>) {
-    let Some((exits, description)) = way.last(|last| (is_exit(last), ending(last))) else { return };
+/// What happens on a way that ends with these statements. `is_result`: their value is the result of the method.
+fn leaf(arm: &mut Arm, way: &Continuation<'_>, is_result: bool) {
+    let (exits, raises) = way.last(|last| (is_exit(last), is_raise(last))).unwrap_or_default();
+    let iterates = way.last(leaves_iteration).unwrap_or_default();
+    let sets = way.last(is_assignment).unwrap_or_default();
+    if !exits && !is_result && !sets {
+        return;
+    }
     arm.terminal |= exits;
+    arm.ending = match (exits, is_result) {
+        (true, _) if raises => Ending::Raise,
+        (true, _) if iterates => Ending::Next,
+        (true, _) => Ending::Exit,
+        (false, true) => Ending::Result,
+        (false, false) => arm.ending,
+    };
     let kind = if exits { BehaviorKind::Terminal } else { BehaviorKind::Success };
+    let description = match way {
+        Continuation::Nothing => "returns nil".to_owned(),
+        Continuation::Left(node, truth) => left_value(node, *truth),
+        _ => way.last(ending).unwrap_or_default(),
+    };
     arm.behavior = Some(Behavior { kind, description });
 }
 
@@ -231,9 +285,10 @@ pub(super) fn arm(
 ) -> Arm {
     Arm {
         value: value.into(),
-        description: description.into(),
+        description: crate::sentence::without_code(&description.into()),
         terminal: false,
         behavior: None,
+        ending: Ending::GoesOn,
         side_effects: Vec::new(),
         probe,
     }

@@ -3,15 +3,15 @@
 use ruby_prism::{ArgumentsNode, Node};
 
 use super::decisions::arm;
-use super::{ArmValues, BodyAnalysis, Parent};
+use super::{ArmValues, BodyAnalysis, Parent, wording};
 use crate::facts::CharacteristicKind;
 use crate::source::{name, nodes};
-use crate::words::{humanize, identifier, short};
+use crate::words::{humanize, identifier};
 
 /// The parts of such an assignment.
 struct Write<'a> {
-    /// What is assigned, as code.
-    target: Vec<u8>,
+    /// What is assigned, in words.
+    words: String,
     /// What is evaluated before: the receiver and its arguments.
     before: Vec<Node<'a>>,
     value: Node<'a>,
@@ -31,7 +31,7 @@ impl<'a> BodyAnalysis<'a> {
         let location = node.location();
         let lines = self.around.source.lines(&location);
         let probe = self.around.probes.place(location.start()).map(|id| (id, None));
-        let word = short(&humanize(&name(&write.target))).into_owned();
+        let word = write.words.clone();
         let (there, missing) = if write.if_missing {
             (
                 arm("present", format!("{word} is already set"), None),
@@ -66,7 +66,7 @@ fn parts<'a>(node: &Node<'a>) -> Option<Write<'a>> {
                     let write = node.$as()?;
                     let own = write.name().as_slice();
                     return Some(Write {
-                        target: own.to_vec(),
+                        words: humanize(&name(own)),
                         before: Vec::new(),
                         value: write.value(),
                         if_missing: $missing,
@@ -89,23 +89,27 @@ fn parts<'a>(node: &Node<'a>) -> Option<Write<'a>> {
         ConstantOrWriteNode as_constant_or_write_node true false,
         ConstantAndWriteNode as_constant_and_write_node false false,
     }
-    let (receiver, arguments, value, operator, if_missing) =
+    let (receiver, arguments, value, attribute, if_missing) =
         if let Some(write) = node.as_index_or_write_node() {
-            (write.receiver(), write.arguments(), write.value(), write.operator_loc(), true)
+            (write.receiver(), write.arguments(), write.value(), None, true)
         } else if let Some(write) = node.as_index_and_write_node() {
-            (write.receiver(), write.arguments(), write.value(), write.operator_loc(), false)
+            (write.receiver(), write.arguments(), write.value(), None, false)
         } else if let Some(write) = node.as_call_or_write_node() {
-            (write.receiver(), None, write.value(), write.operator_loc(), true)
+            (write.receiver(), None, write.value(), Some(write.read_name()), true)
         } else {
             let write = node.as_call_and_write_node()?;
-            (write.receiver(), None, write.value(), write.operator_loc(), false)
+            (write.receiver(), None, write.value(), Some(write.read_name()), false)
         };
-    let location = node.location();
-    let width = (operator.start() - location.start()) as usize;
-    let mut before: Vec<Node<'a>> = receiver.into_iter().collect();
-    before.extend(arguments.iter().flat_map(listed));
-    let target = location.as_slice()[..width].trim_ascii().to_vec();
-    Some(Write { target, before, value, if_missing, local: None })
+    let keys: Vec<Node<'a>> = arguments.iter().flat_map(listed).collect();
+    let owner = receiver.as_ref().filter(|receiver| receiver.as_self_node().is_none());
+    let owner = owner.and_then(wording::expression).unwrap_or_default();
+    let own = match &attribute {
+        Some(own) => humanize(&name(own.as_slice())),
+        None => keys.iter().map(wording::operand).collect::<Vec<_>>().join(" "),
+    };
+    let words = format!("{owner} {own}").trim().to_owned();
+    let before = receiver.into_iter().chain(keys).collect();
+    Some(Write { words, before, value, if_missing, local: None })
 }
 
 fn listed<'a>(arguments: &ArgumentsNode<'a>) -> Vec<Node<'a>> {

@@ -44,6 +44,7 @@ macro_rules! left_alone {
 
 impl<'a> Visit<'a> for NestedDecisions<'_, 'a> {
     handed_back! {
+        visit_return_node: ReturnNode,
         visit_call_node: CallNode,
         visit_if_node: IfNode,
         visit_unless_node: UnlessNode,
@@ -83,11 +84,11 @@ impl<'a> Visit<'a> for NestedDecisions<'_, 'a> {
     }
 
     fn visit_block_node(&mut self, node: &ruby_prism::BlockNode<'a>) {
-        self.study.block(&Continuation::of(node.body()), self.parent);
+        self.study.closure(node.body(), self.parent);
     }
 
     fn visit_lambda_node(&mut self, node: &ruby_prism::LambdaNode<'a>) {
-        self.study.block(&Continuation::of(node.body()), self.parent);
+        self.study.closure(node.body(), self.parent);
     }
 
     /// Several statements in parentheses, the body of a `for`, code within a text: guards count among them.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use ruby_prism::{CallNode, DefNode, Visit};
+use ruby_prism::{CallNode, DefNode, Node, ParametersNode, Visit};
 
 use crate::mentions::sorted;
 use crate::source::{constant, name, owned};
@@ -13,8 +13,10 @@ pub(super) struct Calls<'pr> {
     constants: Vec<Cow<'pr, str>>,
     pub(super) yields: bool,
     /// Whether it is seen to change something.
-    acts: bool,
+    pub(super) acts: bool,
     pub(super) raise_offsets: Vec<u32>,
+    /// Errors that are rescued, as written; a bare `rescue` is one of `StandardError`.
+    pub(super) rescues: Vec<String>,
     /// Calls that make methods while running, and methods within the method: where, and what.
     pub(super) made: Vec<(u32, Cow<'pr, [u8]>)>,
 }
@@ -69,18 +71,19 @@ fn is_mutating(method: &[u8]) -> bool {
 }
 
 impl<'pr> Calls<'pr> {
-    pub(super) fn of(def: &DefNode<'pr>) -> Self {
-        let block = def.parameters().is_some_and(|list| list.block().is_some());
+    pub(super) fn of(parameters: Option<&ParametersNode<'pr>>, body: Option<&Node<'pr>>) -> Self {
+        let block = parameters.is_some_and(|list| list.block().is_some());
         let mut calls = Self {
             own: vec![],
             constants: vec![],
             yields: block,
             acts: false,
             raise_offsets: vec![],
+            rescues: vec![],
             made: vec![],
         };
-        if let Some(body) = def.body() {
-            calls.visit(&body);
+        if let Some(body) = body {
+            calls.visit(body);
         }
         calls.own.sort_unstable();
         calls.own.dedup();
@@ -133,6 +136,20 @@ impl<'pr> Visit<'pr> for Calls<'pr> {
         let words = [b"def ", node.name().as_slice()].concat();
         self.made.push((node.location().start(), words.into()));
         ruby_prism::visit_def_node(self, node);
+    }
+
+    fn visit_rescue_node(&mut self, node: &ruby_prism::RescueNode<'pr>) {
+        let named = node.exceptions();
+        if named.is_empty() {
+            self.rescues.push("StandardError".to_owned());
+        }
+        self.rescues.extend(named.iter().filter_map(|error| constant(&error)).map(Cow::into_owned));
+        ruby_prism::visit_rescue_node(self, node);
+    }
+
+    fn visit_rescue_modifier_node(&mut self, node: &ruby_prism::RescueModifierNode<'pr>) {
+        self.rescues.push("StandardError".to_owned());
+        ruby_prism::visit_rescue_modifier_node(self, node);
     }
 
     fn visit_yield_node(&mut self, node: &ruby_prism::YieldNode<'pr>) {

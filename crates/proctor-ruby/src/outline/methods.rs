@@ -1,15 +1,65 @@
 //! One method: everything that can be read off its definition.
 
-use ruby_prism::DefNode;
+use ruby_prism::{BlockNode, CallNode, DefNode, LambdaNode, Node, ParametersNode};
 
 use super::Reader;
 use super::calls::Calls;
 use super::digest::digest;
 use super::params::parameters;
+use super::records::lambda_parameters;
 use crate::branches::{MethodScope, analyze_body};
 use crate::facts::{MethodFacts, Scope, Visibility};
 use crate::source::{constant, name, owned};
 use crate::usage::{MethodUsage, collect_usage};
+
+/// How a method is written.
+pub(super) enum WrittenMethod<'a, 'pr> {
+    Def(&'a DefNode<'pr>),
+    /// `define_method(:name) do … end`
+    Block(&'a CallNode<'pr>, BlockNode<'pr>),
+    /// `scope :name, -> { … }`
+    Lambda(&'a CallNode<'pr>, LambdaNode<'pr>),
+    /// `validates :name, …`: no code of its own.
+    Rule(&'a CallNode<'pr>),
+}
+
+impl<'pr> WrittenMethod<'_, 'pr> {
+    fn node(&self) -> Node<'pr> {
+        match self {
+            Self::Def(def) => def.as_node(),
+            Self::Block(call, _) | Self::Lambda(call, _) | Self::Rule(call) => call.as_node(),
+        }
+    }
+
+    fn body(&self) -> Option<Node<'pr>> {
+        match self {
+            Self::Def(def) => def.body(),
+            Self::Block(_, block) => block.body(),
+            Self::Lambda(_, lambda) => lambda.body(),
+            Self::Rule(_) => None,
+        }
+    }
+
+    fn parameters(&self) -> Option<ParametersNode<'pr>> {
+        match self {
+            Self::Def(def) => def.parameters(),
+            Self::Block(_, block) => block.parameters()?.as_block_parameters_node()?.parameters(),
+            Self::Lambda(_, lambda) => lambda_parameters(lambda),
+            Self::Rule(_) => None,
+        }
+    }
+}
+
+/// A method to be read.
+pub(super) struct Definition<'a, 'pr> {
+    pub(super) written: WrittenMethod<'a, 'pr>,
+    pub(super) name: String,
+    /// What must be evaluated to define it: the node itself, or the loop around it.
+    pub(super) span: (u32, u32),
+    pub(super) scope: Scope,
+    pub(super) visibility: Visibility,
+    pub(super) module_function: bool,
+}
 
 impl Reader<'_> {
     /// A definition; `given` is what stands before it, as in `private def x`.
@@ -32,14 +82,31 @@ impl Reader<'_> {
         let visibility = given.map_or(own_visibility, |given| given.0);
         let module_function = given.is_some_and(|given| given.1)
             || (open.module_function && scope == Scope::Instance);
-        let (index, in_singleton) = (open.index, open.singleton);
         let location = def.location();
+        self.method(Definition {
+            written: WrittenMethod::Def(def),
+            name: own,
+            span: (location.start(), location.end()),
+            scope,
+            visibility,
+            module_function,
+        });
+    }
+
+    /// Everything that can be read off a definition.
+    pub(super) fn method(&mut self, definition: Definition<'_, '_>) {
+        let Some(open) = self.open.last() else { return };
+        let Definition { written, name: own, span, scope, visibility, module_function } =
+            definition;
+        let (node, list) = (written.node(), written.parameters());
+        let (index, in_singleton) = (open.index, open.singleton);
+        let location = node.location();
         let lines = self.source.lines(&location);
-        let params = parameters(def, self.docs.above(lines.0).as_deref());
+        let params = parameters(list.as_ref(), self.docs.above(lines.0).as_deref());
         let class = &self.facts.classes[index];
         let names = || params.iter().map(|param| param.name.as_str());
         let body = analyze_body(
-            def.body(),
+            written.body(),
             &MethodScope {
                 source: self.source,
                 probes: self.probes,
@@ -50,8 +117,8 @@ impl Reader<'_> {
             },
             &mut self.found,
         );
-        let mut learned = collect_usage(def.body(), names(), &class.readers);
-        let calls = Calls::of(def);
+        let mut learned = collect_usage(written.body(), names(), &class.readers);
+        let calls = Calls::of(list.as_ref(), written.body().as_ref());
         let probes = self.probes.method(location.start());
         let is_query = scope == Scope::Instance
             && visibility == Visibility::Public
@@ -61,7 +128,10 @@ impl Reader<'_> {
         let raises = calls.raise_offsets.iter().map(|offset| self.source.line(*offset));
         let raise_lines = raises.chain(body.raise_lines).collect();
         self.add_created_classes(&own, &calls);
-        let yields = calls.yields;
+        let (yields, acts) = (calls.yields, calls.acts);
+        let mut rescues = calls.rescues.clone();
+        rescues.sort();
+        rescues.dedup();
         let (self_calls, constants) = calls.into_names();
         let method = MethodFacts {
             is_query,
@@ -70,7 +140,7 @@ impl Reader<'_> {
             visibility,
             params,
             lines,
-            span: (location.start(), location.end()),
+            span,
             module_function,
             in_singleton,
             yields,
@@ -80,8 +150,12 @@ impl Reader<'_> {
             stores: std::mem::take(&mut learned.stores),
             characteristics: body.characteristics,
             side_effects: body.side_effects,
+            own_calls: body.own_calls,
             outcome: body.outcome,
+            acts,
             raise_lines,
+            rescues,
+            doors: std::mem::take(&mut learned.doors),
             entry_probe: probes.map(|probes| probes.0),
             probes: probes.map_or((0, 0), |probes| (probes.1, probes.2)),
         };

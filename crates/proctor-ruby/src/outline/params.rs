@@ -1,13 +1,13 @@
 //! Parameters of a method: kinds, defaults, documented types and keys.
 
-use ruby_prism::{DefNode, Node, NodeList};
+use ruby_prism::{Node, NodeList, ParametersNode};
 
 use crate::facts::{Param, ParamKind, Usage};
 use crate::source::{owned, text};
 
 /// The parameters of a method, with what its documentation says about them.
-pub(super) fn parameters(def: &DefNode<'_>, doc: Option<&str>) -> Vec<Param> {
-    let Some(list) = def.parameters() else { return Vec::new() };
+pub(super) fn parameters(list: Option<&ParametersNode<'_>>, doc: Option<&str>) -> Vec<Param> {
+    let Some(list) = list else { return Vec::new() };
     let named = [list.requireds(), list.optionals(), list.posts(), list.keywords()];
     let count = named.iter().map(NodeList::len).sum::<usize>()
         + [list.rest(), list.keyword_rest()].iter().flatten().count()

@@ -104,6 +104,7 @@ impl Reader<'_> {
     /// `Name = Struct.new(:a) do … end` and `Name = Class.new(Base) do … end` are classes.
     pub(super) fn constant_write(&mut self, own: &str, value: &Node<'_>, node: &Node<'_>) {
         let Some((class, call)) = maker(value) else {
+            self.remember_list(own, value);
             let full = self.full_name(own);
             self.facts.constants.push(ConstantName { name: full });
             return;

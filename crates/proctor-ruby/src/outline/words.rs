@@ -48,6 +48,9 @@ impl Reader<'_> {
                     words(&arguments)
                 ),
             ),
+            b"define_method" if self.define_method(call, &arguments) => {}
+            b"scope" if self.scope_method(call, &arguments) => {}
+            _ if self.record_rule(call, &arguments) => {}
             method if makes_methods(method) => self.made_later(call),
             method if delegates(method) => {
                 self.limit(&call.as_node(), format!("{}: delegation, not analysed", name(method)));
@@ -75,6 +78,8 @@ impl Reader<'_> {
         let method = call.name().as_slice();
         if makes_methods(method) || method == b"send" {
             self.made_later(call);
+        } else if self.loop_over_names(call) {
+            // Its statements were read, once for each name.
         } else if call.block().is_some_and(|block| holds_methods(&block)) {
             self.limit(&call.as_node(), format!("block of {}: not analysed", name(method)));
         }
@@ -158,7 +163,7 @@ impl Reader<'_> {
 }
 
 /// Names given as symbols or strings, alone or in lists.
-fn named(arguments: &[Node<'_>]) -> Vec<String> {
+pub(super) fn named(arguments: &[Node<'_>]) -> Vec<String> {
     let mut found = Vec::new();
     for argument in arguments {
         if let Some(symbol) = argument.as_symbol_node() {

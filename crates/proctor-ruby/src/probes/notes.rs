@@ -3,10 +3,11 @@
 //! A search that sees `token == "end"` answer no with `token` being `"a"` knows what to try next. Only the operands
 //! are wrapped; the comparison itself stays where it is, because `=~` and its kin set variables of their frame.
 
-use ruby_prism::{CallNode, Node, Visit as _};
+use ruby_prism::{CallNode, CaseMatchNode, Node, Visit as _};
 
 use super::{MODULE, ProbePlacer, can_wrap};
 use crate::source::name;
+use crate::usage::accepted;
 
 /// Asked with one argument.
 const BINARY: &[&str] = &[
@@ -63,6 +64,7 @@ const BINARY: &[&str] = &[
     "public_send",
     "const_get",
     "method_defined?",
+    "parse",
 ];
 
 /// Asked without arguments.
@@ -142,6 +144,22 @@ impl<'pr> ProbePlacer<'pr> {
         }
         self.visit(subject);
         id
+    }
+
+    /// Notes what a `case … in` looks at, with values that its patterns accept.
+    pub(super) fn note_matched(&mut self, node: &CaseMatchNode<'pr>) {
+        let Some(subject) = node.predicate() else { return };
+        if self.written && can_wrap(&subject) {
+            let arms = node.conditions();
+            let codes: Vec<String> = arms
+                .iter()
+                .filter_map(|arm| arm.as_in_node())
+                .flat_map(|arm| accepted(&arm.pattern()))
+                .collect();
+            let id = self.note_number();
+            self.surround(&subject, format!("{MODULE}.i(<{id}>,[{}],(", codes.join(", ")));
+        }
+        self.visit(&subject);
     }
 
     pub(super) fn note_pattern(&mut self, id: u32, pattern: &Node<'pr>) {

@@ -3,6 +3,7 @@
 use ruby_prism::{Node, Visit};
 use sha2::{Digest as _, Sha256};
 
+use super::style::Style;
 use super::write::{block, file, group};
 use super::{ClassPlan, SpecPlan};
 use crate::source::constant;
@@ -41,7 +42,9 @@ pub fn merge(existing: Option<&str>, plan: &SpecPlan) -> Option<Merged> {
     }
     let (mut kept, mut written) = (Vec::new(), Vec::new());
     for (class, method) in methods(plan) {
-        let fresh = block(class, method);
+        let group = group_for(&text, &class.name);
+        let outer = group.as_ref().map_or(class.name.as_str(), |group| &group.class);
+        let fresh = block(outer, class, method, &plan.style);
         match managed(&text, &method.id) {
             Some(found) if found.edited => kept.push(method.id.clone()),
             Some(found) => {
@@ -50,7 +53,7 @@ pub fn merge(existing: Option<&str>, plan: &SpecPlan) -> Option<Merged> {
             }
             None if fresh.is_empty() => {}
             None => {
-                insert(&mut text, class, &fresh);
+                insert(&mut text, class, &fresh, &plan.style);
                 written.push(method.id.clone());
             }
         }
@@ -84,47 +87,64 @@ fn managed(text: &str, id: &str) -> Option<Managed> {
 }
 
 /// Puts a block at the end of the class's group, or a new group at the end of the file.
-fn insert(text: &mut String, class: &ClassPlan, block: &str) {
-    if let Some((end, is_empty)) = group_end(text, &class.name) {
-        let line = text[..end].rfind('\n').map_or(0, |place| place + 1);
-        let blank = if is_empty { "" } else { "\n" };
+fn insert(text: &mut String, class: &ClassPlan, block: &str, style: &Style) {
+    if let Some(group) = group_for(text, &class.name) {
+        let line = text[..group.end].rfind('\n').map_or(0, |place| place + 1);
+        let blank = if group.is_empty { "" } else { "\n" };
         text.insert_str(line, &format!("{blank}{block}"));
         return;
     }
-    let whole = ClassPlan { name: class.name.clone(), methods: Vec::new() };
-    let shell = group(&whole);
+    let shell = group(&class.name, &[], style);
     let group = shell.replacen("do\n", &format!("do\n{block}"), 1);
     text.push('\n');
     text.push_str(&group);
 }
 
-/// Where the group of a class ends: the offset of its `end`.
-fn group_end(text: &str, class: &str) -> Option<(usize, bool)> {
-    struct Finder<'a> {
-        class: &'a str,
-        end: Option<(usize, bool)>,
-    }
-    impl<'pr> Visit<'pr> for Finder<'_> {
-        fn visit_call_node(&mut self, node: &ruby_prism::CallNode<'pr>) {
-            let describes = matches!(node.name().as_slice(), b"describe" | b"context" | b"feature");
-            let first = node.arguments().and_then(|arguments| arguments.arguments().first());
-            let about = first.as_ref().and_then(|first: &Node<'_>| constant(first));
-            if let (true, Some(about), None, Some(block)) =
-                (describes, about, self.end, node.block().and_then(|block| block.as_block_node()))
-                && about.trim_start_matches("::") == self.class
-            {
-                let own_line = block.opening_loc().as_slice() == b"do";
-                if own_line {
-                    self.end = Some((block.closing_loc().start() as usize, block.body().is_none()));
-                }
-            }
-            if self.end.is_none() {
-                ruby_prism::visit_call_node(self, node);
-            }
-        }
-    }
+/// A group about a class.
+struct Group {
+    class: String,
+    /// Offset of its `end`.
+    end: usize,
+    is_empty: bool,
+}
+
+/// The group that the methods of a class belong to: its own, or that of the class or module that it lies in.
+fn group_for(text: &str, class: &str) -> Option<Group> {
     let parsed = ruby_prism::parse(text.as_bytes());
-    let mut finder = Finder { class, end: None };
+    let mut finder = Finder { found: Vec::new() };
     finder.visit(&parsed.node());
-    finder.end
+    let holds = |group: &Group| {
+        class == group.class
+            || class.strip_prefix(&group.class).is_some_and(|rest| rest.starts_with("::"))
+    };
+    let mut found: Vec<Group> = finder.found.into_iter().filter(holds).collect();
+    let longest = found.iter().map(|group| group.class.len()).max()?;
+    let place = found.iter().position(|group| group.class.len() == longest)?;
+    Some(found.swap_remove(place))
+}
+
+struct Finder {
+    found: Vec<Group>,
+}
+
+impl<'pr> Visit<'pr> for Finder {
+    fn visit_call_node(&mut self, node: &ruby_prism::CallNode<'pr>) {
+        let describes = matches!(node.name().as_slice(), b"describe" | b"context" | b"feature");
+        let arguments: Vec<Node<'_>> =
+            node.arguments().map(|list| list.arguments().iter().collect()).unwrap_or_default();
+        let about = arguments.first().and_then(constant);
+        // `describe Cart, "#add"` is about one method.
+        let whole = arguments.get(1).is_none_or(|second| second.as_string_node().is_none());
+        let block = node.block().and_then(|block| block.as_block_node());
+        if let (true, true, Some(about), Some(block)) = (describes, whole, about, block)
+            && block.opening_loc().as_slice() == b"do"
+        {
+            self.found.push(Group {
+                class: about.trim_start_matches("::").to_owned(),
+                end: block.closing_loc().start() as usize,
+                is_empty: block.body().is_none(),
+            });
+        }
+        ruby_prism::visit_call_node(self, node);
+    }
 }

@@ -1,13 +1,22 @@
 //! Spec text: from a plan to Ruby, and into an existing file without losing what people wrote.
 
+mod code_parts;
+mod helpers;
+mod layout;
 mod merge;
+mod restyle;
+mod style;
 mod write;
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+pub use code_parts::{Arguments, constructor_arguments, list_items};
+pub use layout::laid_out;
 pub use merge::{Merged, merge};
+pub use restyle::restyled;
+pub use style::{Style, TrailingComma, TrailingCommas};
 pub use write::{block, example_line, file};
 
 /// A spec file to be.
@@ -17,6 +26,9 @@ pub struct SpecPlan {
     pub requires: Vec<String>,
     /// One group per class.
     pub classes: Vec<ClassPlan>,
+    /// How it is written.
+    #[serde(default)]
+    pub style: Style,
 }
 
 /// The group of one class.
@@ -35,6 +47,9 @@ pub struct MethodPlan {
     pub id: String,
     /// `#name`
     pub label: String,
+    /// Whether each example stands for itself, without `let`, `subject` and `before`.
+    #[serde(default)]
+    pub plain: bool,
     /// Settings that its examples change.
     #[serde(default)]
     pub keeps: BTreeSet<Keep>,

@@ -8,10 +8,31 @@ use crate::source::{constant, listed, literal_code, name, symbol_code};
 const MAX_SAMPLES: usize = 4;
 
 /// Codes of values that match; none if that cannot be read off.
-pub(super) fn accepted(node: &Node<'_>) -> Vec<String> {
+pub(crate) fn accepted(node: &Node<'_>) -> Vec<String> {
     let mut found = codes(node);
     found.truncate(MAX_SAMPLES);
     found
+}
+
+/// Classes that a pattern asks for: `Point[x, y]`, `Point(x:)`, `Point`.
+pub(super) fn matched_classes(node: &Node<'_>) -> Vec<String> {
+    if let Some(guarded) = node.as_if_node() {
+        return listed(guarded.statements()).first().map(matched_classes).unwrap_or_default();
+    }
+    if let Some(pattern) = node.as_alternation_pattern_node() {
+        return [matched_classes(&pattern.left()), matched_classes(&pattern.right())].concat();
+    }
+    if let Some(pattern) = node.as_capture_pattern_node() {
+        return matched_classes(&pattern.value());
+    }
+    let class = if let Some(pattern) = node.as_array_pattern_node() {
+        pattern.constant()
+    } else if let Some(pattern) = node.as_hash_pattern_node() {
+        pattern.constant()
+    } else {
+        return constant(node).map(std::borrow::Cow::into_owned).into_iter().collect();
+    };
+    class.as_ref().and_then(constant).map(std::borrow::Cow::into_owned).into_iter().collect()
 }
 
 fn codes(node: &Node<'_>) -> Vec<String> {

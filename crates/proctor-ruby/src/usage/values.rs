@@ -155,5 +155,7 @@ pub(crate) fn absorb(into: &mut Usage, other: &Usage, depth: u32) -> bool {
     }
     news |= other.truth && !into.truth;
     into.truth |= other.truth;
+    news |= other.block && !into.block;
+    into.block |= other.block;
     news
 }

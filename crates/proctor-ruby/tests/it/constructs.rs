@@ -23,29 +23,29 @@ fn outline(body: &str) -> Vec<String> {
 #[test]
 fn each_construct_is_found() {
     for (body, expected) in [
-        ("if a.empty? then 1 else 2 end", vec!["a:Presence:1[present|empty]"]),
+        ("if a.empty? then 1 else 2 end", vec!["a:Presence:1[present|empty!]"]),
         ("return 1 unless a.valid?\n2", vec!["a_valid:Boolean:1[true|false!]"]),
         ("raise ArgumentError if a.nil?\n2", vec!["a:Presence:1[present|nil!]"]),
-        ("a > 18 ? 1 : 2", vec!["a:Range:1[greater than 18|at most 18]"]),
+        ("a > 18 ? 1 : 2", vec!["a:Range:1[greater than 18|at most 18!]"]),
         (
             "case a\nwhen :x then 1\nwhen 'y', 'z' then 2\nelse 3\nend",
-            vec!["a:Enum:1[x|y, z|other]"],
+            vec!["a:Enum:1[x!|y, z!|other!]"],
         ),
-        ("case a\nin [x, y] then x\nin {k:} then k\nend", vec!["a:Enum:1[[x, y]|{k:}]"]),
-        ("if a == :draft then 1 end", vec!["a:Enum:1[draft|other]"]),
+        ("case a\nin [x, y] then x\nin {k:} then k\nend", vec!["a:Enum:1[[x, y]!|{k:}!]"]),
+        ("if a == :draft then 1 end", vec!["a:Enum:1[draft|other!]"]),
         (
             "if a.ready? && b.ready? then 1 else 2 end",
-            vec!["a_ready:Boolean:1[true|false]", "b_ready:Boolean:2[true|false]"],
+            vec!["a_ready:Boolean:1[true|false!]", "b_ready:Boolean:2[true|false!]"],
         ),
-        ("a&.name", vec!["a:Presence:1[present|nil]"]),
+        ("a&.name", vec!["a:Presence:1[present|nil!]"]),
         ("@x ||= a", vec!["x:Presence:1[present|nil]"]),
-        ("begin\n a.run\nrescue KeyError => e\n nil\nend", vec!["error:Boolean:1[none|KeyError]"]),
+        ("begin\n a.run\nrescue KeyError => e\n nil\nend", vec!["error:Boolean:1[none|KeyError!]"]),
         ("while a.more?\n a.next\nend", vec!["a_more:Boolean:1[true|false]"]),
         ("a.each { |x| next if x.odd?\n x }", vec!["x_odd:Boolean:1[true!|false]"]),
-        ("if a =~ /x/ then 1 end", vec!["a_match:Boolean:1[true|false]"]),
+        ("if a =~ /x/ then 1 end", vec!["a_match:Boolean:1[true|false!]"]),
         (
             "case a\nwhen :draft then 1\nwhen :published then 2\nend",
-            vec!["a:Sequential:1[draft|published]"],
+            vec!["a:Sequential:1[draft!|published!]"],
         ),
     ] {
         assert_eq!(outline(body), expected, "{body}");
@@ -81,9 +81,62 @@ fn all_forms_of_methods_are_found_with_their_visibility() {
 
 #[test]
 fn what_cannot_be_analysed_is_listed() {
-    let facts = analyze(b"class A\n  define_method(:x) { 1 }\nend\n").unwrap();
+    let facts = analyze(b"class A\n  define_method(name) { 1 }\nend\n").unwrap();
     assert_eq!(facts.limits.len(), 1);
     assert_eq!(facts.limits[0].line, 2);
+}
+
+#[test]
+fn methods_made_under_names_that_can_be_read_are_methods() {
+    let source = "class A
+  STATES = { open: 1, done: 2 }.freeze
+
+  define_method(:plain) { |a, b = 1| a ? b : nil }
+
+  STATES.each_key do |state|
+    define_method(\"#{state}?\") do
+      return false unless @state
+
+      @state == state
+    end
+  end
+
+  private
+
+  %i[x y].each { |name| define_method(name) { 1 } }
+end
+";
+    let facts = analyze(source.as_bytes()).unwrap();
+    assert!(facts.limits.is_empty(), "{:?}", facts.limits);
+    let methods = &facts.classes[0].methods;
+    let names: Vec<&str> = methods.iter().map(|method| method.name.as_str()).collect();
+    assert_eq!(names, ["plain", "open?", "done?", "x", "y"]);
+    assert_eq!(methods[0].params.len(), 2);
+    assert_eq!(methods[1].characteristics.len(), 1);
+    assert!(methods.iter().all(|method| method.entry_probe.is_some()), "{methods:?}");
+    assert_eq!(methods[1].probes, methods[2].probes);
+    assert!(!methods[3].is_testable() && methods[1].is_testable());
+}
+
+#[test]
+fn calls_that_leave_the_program_and_rescued_errors_are_known() {
+    let source = "class A
+  def call(order)
+    answer = PaymentGateway.charge(order.total)
+    Net::HTTP.start('x') { |http| http.get('/') }
+    answer.success? ? Money.new(1) : Money.zero
+  rescue PaymentGateway::Timeout, Errno::ECONNREFUSED
+    nil
+  end
+end
+";
+    let facts = analyze(source.as_bytes()).unwrap();
+    let method = &facts.classes[0].methods[0];
+    let doors: Vec<&str> = method.doors.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(doors, ["Net::HTTP.start", "PaymentGateway.charge"]);
+    assert!(method.doors[1].1.calls.get("success?").is_some(), "{:?}", method.doors);
+    assert!(method.doors[0].1.block, "{:?}", method.doors);
+    assert_eq!(method.rescues, ["Errno::ECONNREFUSED", "PaymentGateway::Timeout"]);
 }
 
 #[test]

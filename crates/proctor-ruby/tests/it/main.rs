@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod constructs;
+mod document;
 mod oracle;
 mod payment;
 mod robust;

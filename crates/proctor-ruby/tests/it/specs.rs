@@ -34,6 +34,7 @@ fn plan(description: &str, argument: &str) -> SpecPlan {
     SpecPlan {
         requires: vec!["require \"cart\"".to_owned()],
         classes: vec![ClassPlan { name: "Cart".to_owned(), methods: vec![method] }],
+        ..SpecPlan::default()
     }
 }
 
@@ -83,8 +84,8 @@ fn answers_of_the_world_stand_before_the_call_and_are_expected() {
     let text = file(&plan);
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
     let place = lines.iter().position(|line| line.starts_with("allow(File)")).unwrap();
-    assert_eq!(lines[place + 1], "described_class.new.add(\"x\")");
-    assert_eq!(lines[place + 2], "expect(File).to have_received(:read).with(\"x\")");
+    assert_eq!(lines[place + 1], "described_class.new.add('x')");
+    assert_eq!(lines[place + 2], "expect(File).to have_received(:read).with('x')");
     let ExampleBody::Observed(observed) =
         &mut plan.classes[0].methods[0].contexts[0].examples[0].body
     else {
@@ -92,5 +93,8 @@ fn answers_of_the_world_stand_before_the_call_and_are_expected() {
     };
     observed.kind = "kind".to_owned();
     observed.matcher = "Cart".to_owned();
-    assert!(file(&plan).contains("expect(Cart === described_class.new.add(\"x\")).to be(true)"));
+    assert!(
+        file(&plan)
+            .contains("expect(described_class === described_class.new.add('x')).to be(true)")
+    );
 }

@@ -17,12 +17,16 @@
 //! | any | `Exited` | empty: what it ran is crashed, timed out or cancelled; what it had not started goes back |
 //! | any | `Exited`, and its link has ended it because of a time limit | empty: what it ran is timed out, unless its result came before |
 //! | any | `SlotLeft` | empty for good: ending first, if there is a worker |
+//! | ready, ending | `OwnJobs` | as before; what its worker has defined is run by this worker, in its own time, and lost with it |
 //! | – | `SlotJoined` | a further slot, empty |
 //! | any | `Unreachable` | empty: what it ran is run again as the same attempt, errored when that happens too often; what it had not started goes back |
 //!
 //! What always holds: every job is reported final exactly once; a job runs in one slot at a time; nothing is
 //! given to a slot that is not ready; after [`Effect::Done`] there is nothing more.
 
+mod interface;
+mod losses;
+mod own_jobs;
 mod schedule;
 mod slot;
 mod stop;
@@ -36,226 +40,12 @@ use proctor_verdict::{
     AttemptNumber, ExampleVerdict, Observation, is_agent_process_death, is_failure,
 };
 
+pub(crate) use self::interface::{Assigned, Effect, Input, JobId, JobSpec, Moment, Policy};
+pub use self::interface::{OnCrash, Schedule};
 pub(crate) use self::slot::Exit;
-use self::slot::{EndedWorker, Killed, Phase, Slot, UnrunRequest};
+use self::slot::{Phase, Slot, UnrunRequest};
 use self::stop::Stop;
 pub(crate) use self::stop::StopReason;
-
-/// A moment: microseconds since the run began.
-pub(crate) type Moment = u64;
-
-/// One example in one repetition, by its place in the list given to the dispatcher.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct JobId(pub(crate) u32);
-
-/// A job as the dispatcher needs to know it.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct JobSpec {
-    /// The pool of slots that can run it.
-    pub(crate) pool: usize,
-    /// Jobs of one pool with the same unit, next to each other, run in one slot, in order.
-    pub(crate) unit: Option<u32>,
-    /// How long it took before, in milliseconds.
-    pub(crate) estimate: Option<f64>,
-    /// Whether its example demands a pass rate. Its failure counts only when [`Input::RateMissed`] says so, and an earlier repetition may
-    /// make it unnecessary: no slot has it waiting.
-    pub(crate) gated: bool,
-}
-
-/// In which order units are handed out.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Schedule {
-    /// Unknown ones first, then the longest.
-    #[default]
-    LongestFirst,
-    /// As listed.
-    AsListed,
-    /// As listed, the n-th unit to slot n modulo the number of slots, for good.
-    RoundRobin,
-}
-
-/// What follows when a worker ends unexpectedly.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum OnCrash {
-    /// What it ran is crashed, and another worker goes on.
-    #[default]
-    Continue,
-    /// The run ends: every other worker is killed, and what waits is not run.
-    Stop,
-}
-
-/// The rules of a run.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Policy {
-    /// How many slots each pool has.
-    pub(crate) slots: Vec<u32>,
-    /// In which order units are handed out.
-    pub(crate) schedule: Schedule,
-    /// Stop after so many failures.
-    pub(crate) fail_fast: Option<u32>,
-    /// How long an example may take, in milliseconds. The link of a slot judges that; hooks, which may take longer, are judged here.
-    pub(crate) timeout: Option<u64>,
-    /// When to say that an example is slow, in milliseconds.
-    pub(crate) slow_after: Option<u64>,
-    /// How often a failed example is tried again.
-    pub(crate) retries: u32,
-    /// After how many examples a worker is replaced.
-    pub(crate) max_per_worker: Option<u32>,
-    /// How long running examples may go on after a stop, in milliseconds.
-    pub(crate) grace: u64,
-    /// How long a worker may take to end when there is nothing left to do, in milliseconds.
-    pub(crate) end_within: u64,
-    /// Whether a worker that ends unexpectedly ends the run.
-    pub(crate) on_crash: OnCrash,
-    /// How many workers in a row may die without having started an example.
-    pub(crate) idle_deaths: u32,
-    /// How often one attempt is run again because its worker cannot be reached any more.
-    pub(crate) losses: u32,
-    /// How much work a worker may have waiting, in milliseconds.
-    pub(crate) prefetch: f64,
-    /// Whether jobs may be added until [`Input::NoMoreJobs`]: workers without work wait for them.
-    pub(crate) grows: bool,
-    /// Which verdicts fail the run.
-    pub(crate) verdict: proctor_verdict::Policy,
-}
-
-impl Default for Policy {
-    fn default() -> Self {
-        Self {
-            slots: vec![4],
-            schedule: Schedule::default(),
-            fail_fast: None,
-            timeout: None,
-            slow_after: None,
-            retries: 0,
-            max_per_worker: None,
-            grace: 2_000,
-            end_within: 10_000,
-            on_crash: OnCrash::default(),
-            idle_deaths: 8,
-            losses: 2,
-            prefetch: 10.0,
-            grows: false,
-            verdict: proctor_verdict::Policy::default(),
-        }
-    }
-}
-
-impl Policy {
-    /// How long a worker may take to start what it has, in milliseconds. Context and suite hooks run in
-    /// between, and may well be slower than any example.
-    fn hook_limit(&self) -> Option<u64> {
-        self.timeout.map(|limit| limit.saturating_mul(10).max(10_000))
-    }
-}
-
-/// What happened.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Input {
-    /// The run begins.
-    Begin,
-    /// A worker can take work.
-    Ready { slot: u32, generation: u32 },
-    /// A worker could not be started.
-    StartFailed { slot: u32, generation: u32, message: String },
-    /// A worker is about to run an example.
-    Started { slot: u32, generation: u32, job: JobId },
-    /// A worker has run an example.
-    Finished { slot: u32, generation: u32, job: JobId, outcome: Box<ExampleFinished> },
-    /// A worker has given back what it had not started; nothing when it could not.
-    Returned { slot: u32, generation: u32, jobs: Vec<JobId> },
-    /// A worker will not run what it was given.
-    Refused { slot: u32, generation: u32, jobs: Vec<JobId>, why: String },
-    /// A line of a worker could not be read: it may have been a result.
-    Unreadable { slot: u32, generation: u32, what: String },
-    /// A worker has ended; its output has been read.
-    Exited { slot: u32, generation: u32, exit: Exit },
-    /// The link to a worker is lost: the outcome of its example is unknown, and no example is at fault.
-    Unreachable { slot: u32, generation: u32, message: String },
-    /// There is one more slot in this pool; its number follows on those there are.
-    SlotJoined { pool: usize },
-    /// A slot is not to be used again; its worker finishes what it runs.
-    SlotLeft { slot: u32 },
-    /// These need not be run any more, for this reason. What a worker already has, it runs all the same.
-    Skip { jobs: Vec<JobId>, why: String },
-    /// An example has missed the pass rate it demands of itself.
-    RateMissed,
-    /// These are to be run too; their ids follow on those there are.
-    AddJobs { jobs: Vec<JobSpec> },
-    /// No job will be added any more.
-    NoMoreJobs,
-    /// Time has passed.
-    Tick,
-    /// The run shall end: nothing new is started, what runs may finish within the grace.
-    Stop(StopReason),
-    /// The run shall end now.
-    KillNow,
-}
-
-impl Input {
-    fn slot(&self) -> Option<u32> {
-        match self {
-            Self::Ready { slot, .. }
-            | Self::StartFailed { slot, .. }
-            | Self::Started { slot, .. }
-            | Self::Finished { slot, .. }
-            | Self::Returned { slot, .. }
-            | Self::Refused { slot, .. }
-            | Self::Unreadable { slot, .. }
-            | Self::Exited { slot, .. }
-            | Self::Unreachable { slot, .. }
-            | Self::SlotLeft { slot } => Some(*slot),
-            Self::Begin
-            | Self::SlotJoined { .. }
-            | Self::Skip { .. }
-            | Self::RateMissed
-            | Self::AddJobs { .. }
-            | Self::NoMoreJobs
-            | Self::Tick
-            | Self::Stop(_)
-            | Self::KillNow => None,
-        }
-    }
-}
-
-/// One job to be run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Assigned {
-    /// The job.
-    pub(crate) job: JobId,
-    /// Which attempt this is, from 1.
-    pub(crate) attempt: u32,
-}
-
-/// What is to be done.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Effect {
-    /// Start a worker.
-    Start { slot: u32, generation: u32 },
-    /// Give units to a worker. After `failures_left` failures it has to wait until it is told how to go on; only the first number
-    /// that a worker gets counts, what follows comes as [`Effect::ChangeFailuresLeft`].
-    Assign { slot: u32, units: Vec<Vec<Assigned>>, failures_left: Option<u32> },
-    /// A failure of this worker does not count after all (+1), or one of another worker does (-1).
-    ChangeFailuresLeft { slot: u32, by: i32 },
-    /// Ask a worker to give back jobs that it has not started.
-    TakeBack { slot: u32, jobs: Vec<JobId> },
-    /// Ask a worker to start nothing more, and to end when it is through.
-    Shutdown { slot: u32 },
-    /// End a worker and its children now.
-    Kill { slot: u32, timed_out: bool },
-    /// Tell the world that an attempt has started.
-    Announce { slot: u32, assigned: Assigned },
-    /// Tell the world that an attempt is over.
-    Report { slot: Option<u32>, assigned: Assigned, outcome: Box<ExampleFinished> },
-    /// Tell the world that an example is slow.
-    Slow { slot: u32, assigned: Assigned, running: u64 },
-    /// Tell the world that a worker was lost between examples: its hooks have not run to their end.
-    Lost { slot: u32, message: String, exit: Box<Exit> },
-    /// A worker did something it may not; it was ignored, and the run cannot be trusted.
-    Odd { slot: u32, what: String },
-    /// The run is over.
-    Done,
-}
 
 #[derive(Debug, Clone, PartialEq)]
 struct Job {
@@ -266,6 +56,14 @@ struct Job {
     /// How many workers could not be reached any more while they ran this attempt.
     losses: u32,
     done: bool,
+    /// Whether only the worker that defined it can run it.
+    is_own: bool,
+}
+
+impl Job {
+    fn new(spec: JobSpec) -> Self {
+        Self { spec, attempt: 1, announced: None, losses: 0, done: false, is_own: false }
+    }
 }
 
 /// Jobs that go together.
@@ -391,6 +189,7 @@ impl Dispatcher {
             Input::Skip { jobs, why } => self.skip(&jobs, &why),
             Input::RateMissed => self.count_failure(None),
             Input::AddJobs { jobs } => self.add_jobs(jobs),
+            Input::OwnJobs { slot, generation, jobs } => self.add_own_jobs(slot, generation, jobs),
             Input::NoMoreJobs => self.grows = false,
             Input::Tick => {}
             Input::Stop(reason) => self.begin_stop(reason),
@@ -514,7 +313,9 @@ impl Dispatcher {
         proctor_verdict::normalize_status(&mut outcome);
         let Some(slot) = self.slot(number, generation) else { return };
         // A worker may say of a job that it will not run it at all.
-        if outcome.status == Status::NotRun && !slot.remove_unstarted(&[job]).is_empty() {
+        if outcome.status == Status::NotRun
+            && (!slot.remove_unstarted(&[job]).is_empty() || !slot.remove_own(&[job]).is_empty())
+        {
             if self.jobs[job.0 as usize].announced.is_some() {
                 let why = outcome.message.unwrap_or_default();
                 outcome = Box::new(self.not_run(job, &why));
@@ -532,6 +333,7 @@ impl Dispatcher {
             return;
         };
         let pool = slot.pool;
+        self.extend_ending(number);
         let measured = *outcome.duration_ms.get_or_insert(millis_between(running_since, now));
         let (sum, count) = &mut self.pools[pool].seen;
         (*sum, *count) = (*sum + measured.get(), *count + 1);
@@ -556,8 +358,9 @@ impl Dispatcher {
     /// A worker will never run these; their outcome is unknown.
     fn refused(&mut self, number: u32, generation: u32, jobs: &[JobId], why: &str) {
         let Some(slot) = self.slot(number, generation) else { return };
+        let own = slot.remove_own(jobs);
         let units = slot.remove_unstarted(jobs);
-        for job in units.into_iter().flat_map(|unit| unit.jobs) {
+        for job in units.into_iter().flat_map(|unit| unit.jobs).chain(own) {
             let outcome = ExampleFinished {
                 status: Status::Errored,
                 fault: Some(Fault::Harness),
@@ -592,7 +395,8 @@ impl Dispatcher {
         } else {
             self.policy.retries
         };
-        let again = failed && assigned.attempt <= retries && self.stop.is_none();
+        let is_own = self.jobs[job.0 as usize].is_own;
+        let again = failed && assigned.attempt <= retries && self.stop.is_none() && !is_own;
         outcome.r#final = Some(!again);
         outcome.flaky = (outcome.status == Status::Passed && assigned.attempt > 1).then_some(true);
         let fails_run = !again && fails_run(&outcome, self.policy.verdict);
@@ -640,242 +444,15 @@ impl Dispatcher {
     fn returned(&mut self, number: u32, generation: u32, jobs: &[JobId]) {
         let Some(slot) = self.slot(number, generation) else { return };
         let pool = slot.pool;
+        let own = slot.remove_own(jobs);
         let units = slot.remove_unstarted(jobs);
         // One that gives nothing back is not asked again until something has changed.
         slot.asked_back = if units.is_empty() { UnrunRequest::Refused } else { UnrunRequest::No };
         for unit in units.into_iter().rev() {
             self.requeue(pool, Some(number), unit);
         }
+        self.lose_own_jobs(number, own);
         self.drop_queues_if_stopped();
-    }
-
-    fn exited(&mut self, number: u32, generation: u32, exit: &Exit) {
-        let Some(slot) = self.slot(number, generation) else { return };
-        let was_ready = slot.phase != Phase::Starting;
-        let mut left = slot.leave();
-        let pool = slot.pool;
-        if exit.timed_out {
-            left.ended_by_time_limit();
-        }
-        if was_ready && left.is_crash(exit) {
-            self.stop_at_crash(number, &left, exit);
-        }
-        if let Some(job) = left.running {
-            let mut outcome = match &left.unreported {
-                Some(unreported) if left.killed.is_none() && exit.status == Some(0) => {
-                    unreported.clone()
-                }
-                _ => exit.outcome(left.killed, number),
-            };
-            if outcome.status == Status::TimedOut {
-                let limit = self.policy.timeout.unwrap_or_default();
-                outcome.message = Some(format!("it took longer than {limit} ms and was ended"));
-            }
-            if let Some(since) = left.running_since {
-                outcome.duration_ms.get_or_insert(millis_between(since, self.now));
-            }
-            self.settle(job, Some(number), Box::new(outcome));
-        }
-        let idle_death = left.running.is_none() && !left.expected && !left.did_something;
-        if idle_death {
-            self.pools[pool].idle_deaths += 1;
-            self.pools[pool].last_death = Some(exit.describe(number));
-        }
-        self.report_lost_worker(number, &mut left, exit);
-        let hook_hangs = left.killed == Some(Killed::TimedOut);
-        let mut units = left.units;
-        if left.running.is_none() && (!left.expected || hook_hangs) && self.stop.is_none() {
-            self.requeue_or_fail_unit(&mut units, number, exit, hook_hangs);
-        }
-        self.empty_slot(number, pool, units);
-    }
-
-    /// A slot is empty: what its worker had not started goes back, and another worker is started if there is work.
-    fn empty_slot(&mut self, number: u32, pool: usize, units: VecDeque<Unit>) {
-        for unit in units.into_iter().rev() {
-            self.requeue(pool, Some(number), unit);
-        }
-        self.drop_queues_if_stopped();
-        if self.pools[pool].idle_deaths > self.policy.idle_deaths {
-            self.pools[pool].broken = true;
-        }
-        self.give_up_if_broken(pool);
-        self.start_slots();
-    }
-
-    /// The link to a worker is lost. That is no crash: no example is blamed for it.
-    fn lost_contact(&mut self, number: u32, generation: u32, message: &str) {
-        let Some(slot) = self.slot(number, generation) else { return };
-        let pool = slot.pool;
-        let mut left = slot.leave();
-        let why = format!("worker {} cannot be reached: {message}", number + 1);
-        if let Some(job) = left.running {
-            self.run_again(number, job, &mut left, &why);
-        } else if left.ending && left.did_something && self.stop.is_none() {
-            // It was running its last hooks; their outcome is unknown.
-            let exit = Box::new(Exit::not_started(message.to_owned()));
-            self.effects.push(Effect::Lost { slot: number, message: why.clone(), exit });
-        }
-        if left.running.is_none() && !left.expected && !left.did_something {
-            self.pools[pool].idle_deaths += 1;
-            self.pools[pool].last_death = Some(why);
-        }
-        self.empty_slot(number, pool, left.units);
-    }
-
-    /// What a worker ran when the link to it was lost: another runs the same attempt, unless it was to be ended anyway or has
-    /// been lost too often.
-    fn run_again(&mut self, number: u32, job: JobId, left: &mut EndedWorker, why: &str) {
-        let state = &mut self.jobs[job.0 as usize];
-        state.losses += 1;
-        if left.killed.is_none() && self.stop.is_none() && state.losses <= self.policy.losses {
-            // In front of the rest of its unit, so that the order stays.
-            left.units.push_front(Unit { jobs: [job].into(), ..Unit::default() });
-            return;
-        }
-        let losses = state.losses;
-        let mut outcome = match left.killed {
-            None if self.stop.is_none() => ExampleFinished {
-                status: Status::Errored,
-                fault: Some(Fault::Harness),
-                message: Some(format!("{why} ({losses} workers were lost while they ran it)")),
-                ..ExampleFinished::default()
-            },
-            killed => {
-                let exit = Exit::not_started(why.to_owned());
-                exit.outcome(killed.or(Some(Killed::Cancelled)), number)
-            }
-        };
-        if let Some(since) = left.running_since {
-            outcome.duration_ms.get_or_insert(millis_between(since, self.now));
-        }
-        self.settle(job, Some(number), Box::new(outcome));
-    }
-
-    /// The outcome of an attempt that is not run. If it was announced, and the worker that ran it was lost or killed, it is
-    /// cancelled.
-    fn not_run(&self, job: JobId, why: &str) -> ExampleFinished {
-        let announced = self.jobs[job.0 as usize].announced;
-        let message = Some(why.to_owned());
-        match announced {
-            None => ExampleFinished { status: Status::NotRun, message, ..Default::default() },
-            Some(since) => ExampleFinished {
-                status: Status::Cancelled,
-                fault: Some(Fault::Harness),
-                message,
-                duration_ms: Some(millis_between(since, self.now)),
-                ..ExampleFinished::default()
-            },
-        }
-    }
-
-    /// Reports a worker that crashed between examples: a hook that no other worker runs may be lost with it.
-    fn report_lost_worker(&mut self, number: u32, left: &mut EndedWorker, exit: &Exit) {
-        if left.running.is_some() || self.stop.is_some() {
-            return;
-        }
-        let seconds = |limit: u64| limit / 1000;
-        let message = match left.killed {
-            Some(Killed::TimedOut) => format!(
-                "worker {number} started nothing for {} s and was ended: a hook hangs",
-                seconds(self.policy.hook_limit().unwrap_or_default())
-            ),
-            Some(Killed::Cancelled) => format!(
-                "worker {number} did not end within {} s and was ended: a hook hangs",
-                seconds(self.policy.end_within)
-            ),
-            None if left.ending && (exit.status != Some(0) || exit.unanswered) => {
-                format!(
-                    "{} instead of ending properly: a hook may have done it",
-                    exit.describe(number)
-                )
-            }
-            None if !left.ending && left.did_something => {
-                format!("{} between two examples: a hook may have done it", exit.describe(number))
-            }
-            None | Some(Killed::AfterResult) => return,
-        };
-        let lost = Effect::Lost { slot: number, message, exit: Box::new(exit.clone()) };
-        match left.units.front_mut().filter(|_| !left.expected) {
-            Some(next) if next.suspect.is_none() => next.suspect = Some(Box::new(lost)),
-            Some(_) => {}
-            None => self.effects.push(lost),
-        }
-    }
-
-    /// A worker died with no example open: in a hook, perhaps. The unit it was on gets one more chance.
-    /// Where a hook hangs, it does so for all examples of the unit; no need to wait for each of them.
-    fn requeue_or_fail_unit(
-        &mut self,
-        units: &mut VecDeque<Unit>,
-        number: u32,
-        exit: &Exit,
-        hook_hangs: bool,
-    ) {
-        let Some(first) = units.front_mut() else { return };
-        first.deaths += 1;
-        if first.deaths < 2 {
-            return;
-        }
-        (first.deaths, first.suspect) = (0, None);
-        let count = if hook_hangs { first.jobs.len() } else { 1 };
-        let blamed: Vec<JobId> = first.jobs.drain(..count.min(first.jobs.len())).collect();
-        if first.jobs.is_empty() {
-            units.pop_front();
-        }
-        // A job was settled, so this cannot go on for ever.
-        let pool = self.slots[number as usize].pool;
-        self.pools[pool].idle_deaths = 0;
-        let killed = hook_hangs.then_some(Killed::TimedOut);
-        for job in blamed {
-            let mut outcome = exit.outcome(killed, number);
-            outcome.message = Some(if hook_hangs {
-                "a hook took too long, before the example had started".to_owned()
-            } else {
-                format!("{}, before the example had started", exit.describe(number))
-            });
-            // It may have begun in an earlier worker, or too late in this one.
-            let announced = self.jobs[job.0 as usize].announced;
-            outcome.duration_ms = announced.map(|since| millis_between(since, self.now));
-            self.settle(job, Some(number), Box::new(outcome));
-        }
-    }
-
-    /// A slot is not to be used again: its worker ends when it has run what it runs, and what it has not started goes back.
-    fn slot_left(&mut self, number: u32) {
-        let end_by = self.kill_deadline();
-        let Some(slot) = self.slots.get_mut(number as usize).filter(|slot| !slot.has_left) else {
-            return;
-        };
-        slot.has_left = true;
-        let (pool, phase) = (slot.pool, slot.phase);
-        match phase {
-            Phase::Ready => self.shut_down(number as usize, end_by),
-            // One that starts hears it when it is ready.
-            Phase::Empty | Phase::Starting | Phase::Ending { .. } | Phase::Killed => {}
-        }
-        self.unpin(number);
-        self.give_up_if_broken(pool);
-    }
-
-    /// Workers of this pool cannot be had: once the last one is gone, what is left will not run.
-    fn give_up_if_broken(&mut self, pool: usize) {
-        let alive = |slot: &Slot| slot.pool == pool && slot.phase != Phase::Empty;
-        if self.slots.iter().any(alive) {
-            return;
-        }
-        let mut mine = self.slots.iter().filter(|slot| slot.pool == pool).peekable();
-        if mine.peek().is_some() && mine.all(|slot| slot.has_left) {
-            self.drop_queue(pool, "every slot that could run it has left");
-            return;
-        }
-        if !self.pools[pool].broken {
-            return;
-        }
-        let why = self.pools[pool].last_death.clone().unwrap_or_default();
-        let message =
-            format!("workers ended again and again before running anything; the last: {why}");
-        self.drop_queue(pool, &message);
     }
 
     fn conclude(&mut self) {

@@ -19,13 +19,7 @@ impl Dispatcher {
     pub(super) fn add_jobs(&mut self, jobs: Vec<JobSpec>) {
         let first = self.jobs.len();
         self.open += jobs.len();
-        self.jobs.extend(jobs.into_iter().map(|spec| Job {
-            spec,
-            attempt: 1,
-            announced: None,
-            losses: 0,
-            done: false,
-        }));
+        self.jobs.extend(jobs.into_iter().map(Job::new));
         for pool in 0..self.pools.len() {
             let mut units = self.units_of(pool, first);
             if self.policy.schedule == Schedule::LongestFirst {

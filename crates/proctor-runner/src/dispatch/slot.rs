@@ -52,6 +52,8 @@ pub(super) struct Slot {
     pub(super) generation: u32,
     /// What it was given and has not started, in order.
     pub(super) units: VecDeque<Unit>,
+    /// What its worker has defined and not started: only this worker can run it, in an order of its own.
+    pub(super) own_jobs: Vec<JobId>,
     pub(super) running: Option<Running>,
     /// How many examples its worker has run.
     pub(super) count: u32,
@@ -79,6 +81,8 @@ pub(super) struct EndedWorker {
     /// Since when it ran.
     pub(super) running_since: Option<Moment>,
     pub(super) units: VecDeque<Unit>,
+    /// What it has defined and not started; lost with it.
+    pub(super) own_jobs: Vec<JobId>,
     pub(super) killed: Option<Killed>,
     /// The outcome of what it ran, if its result may have been lost on the way.
     pub(super) unreported: Option<ExampleFinished>,
@@ -120,6 +124,7 @@ impl Slot {
             phase: Phase::Empty,
             generation: 0,
             units: VecDeque::new(),
+            own_jobs: Vec::new(),
             running: None,
             count: 0,
             asked_back: UnrunRequest::No,
@@ -140,7 +145,11 @@ impl Slot {
     }
 
     pub(super) fn is_idle(&self) -> bool {
-        self.phase == Phase::Ready && self.running.is_none() && self.units.is_empty()
+        self.phase == Phase::Ready && self.running.is_none() && !self.has_unstarted()
+    }
+
+    fn has_unstarted(&self) -> bool {
+        !self.units.is_empty() || !self.own_jobs.is_empty()
     }
 
     /// The unit of this job has started: clears the suspicion that its hook killed a worker and returns the effect that reports it.
@@ -151,20 +160,28 @@ impl Slot {
 
     /// Whether a job was given and has not been started.
     pub(super) fn has_waiting(&self, job: JobId) -> bool {
-        self.units.iter().any(|unit| unit.jobs.contains(&job))
+        self.own_jobs.contains(&job) || self.units.iter().any(|unit| unit.jobs.contains(&job))
+    }
+
+    /// Takes out those of these jobs that its worker has defined and not started.
+    pub(super) fn remove_own(&mut self, jobs: &[JobId]) -> Vec<JobId> {
+        self.own_jobs.extract_if(.., |job| jobs.contains(job)).collect()
     }
 
     /// Moves a job from given to running.
     pub(super) fn begin(&mut self, job: JobId, now: Moment) {
-        let Some(place) = self.units.iter().position(|unit| unit.jobs.contains(&job)) else {
+        let place = self.units.iter().position(|unit| unit.jobs.contains(&job));
+        if place.is_none() && self.remove_own(&[job]).is_empty() {
             return;
-        };
+        }
         self.changed();
-        let unit = &mut self.units[place];
-        unit.jobs.retain(|waiting| *waiting != job);
-        (unit.begun, unit.deaths) = (true, 0);
-        if unit.jobs.is_empty() {
-            self.units.remove(place);
+        if let Some(place) = place {
+            let unit = &mut self.units[place];
+            unit.jobs.retain(|waiting| *waiting != job);
+            (unit.begun, unit.deaths) = (true, 0);
+            if unit.jobs.is_empty() {
+                self.units.remove(place);
+            }
         }
         self.running = Some(Running { job, since: now, said_slow: false });
     }
@@ -172,7 +189,7 @@ impl Slot {
     /// What was given before this job and has not been started. A worker keeps the order, so it will never run them;
     /// but what it was asked to give back may still arrive.
     pub(super) fn passed_over_by(&self, job: JobId) -> Vec<JobId> {
-        if self.asked_back == UnrunRequest::Waiting {
+        if self.asked_back == UnrunRequest::Waiting || self.own_jobs.contains(&job) {
             return Vec::new();
         }
         let given = self.units.iter().flat_map(|unit| unit.jobs.iter().copied());
@@ -277,6 +294,7 @@ impl Slot {
             running: running.map(|running| running.job),
             running_since: running.map(|running| running.since),
             units,
+            own_jobs: std::mem::take(&mut self.own_jobs),
             killed: self.killed.take(),
             unreported,
             expected,
@@ -301,8 +319,7 @@ impl Slot {
 
     /// How long it may take to start what it has, in milliseconds: hooks run in between.
     fn hook_limit(&self, policy: &Policy) -> Option<u64> {
-        let waiting =
-            self.phase == Phase::Ready && self.running.is_none() && !self.units.is_empty();
+        let waiting = self.phase == Phase::Ready && self.running.is_none() && self.has_unstarted();
         policy.hook_limit().filter(|_| waiting)
     }
 

@@ -21,7 +21,7 @@ pub(crate) enum StopReason {
 }
 
 impl StopReason {
-    fn message(self) -> &'static str {
+    pub(super) fn message(self) -> &'static str {
         match self {
             Self::FailFast => "the run stopped at an earlier failure",
             Self::Cancelled => "the run was stopped",
@@ -33,7 +33,7 @@ impl StopReason {
 
 #[derive(Debug, Clone)]
 pub(super) struct Stop {
-    reason: StopReason,
+    pub(super) reason: StopReason,
     pub(super) kill_at: Moment,
     pub(super) killed: bool,
 }
@@ -136,7 +136,7 @@ impl Dispatcher {
         }
     }
 
-    fn leave_out(&mut self, job: JobId, why: &str) {
+    pub(super) fn leave_out(&mut self, job: JobId, why: &str) {
         let assigned = self.assigned(job);
         let outcome = ExampleFinished { r#final: Some(true), ..self.not_run(job, why) };
         self.effects.push(Effect::Report { slot: None, assigned, outcome: Box::new(outcome) });

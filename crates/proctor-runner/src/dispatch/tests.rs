@@ -6,6 +6,7 @@ use super::world::{Fate, World};
 use super::*;
 
 mod ends;
+mod own_jobs;
 mod scheduling;
 
 fn job(unit: Option<u32>, estimate: Option<f64>) -> JobSpec {

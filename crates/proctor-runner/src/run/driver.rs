@@ -1,10 +1,10 @@
 //! The loop at the edge: reports of workers in, effects of the dispatcher out.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use proctor_events::{Body, Event, ExampleId, Progress, Status};
+use proctor_events::{Body, ErrorOutsideExample, Event, ExampleId, Status};
 use proctor_verdict::{RunState, StopCause};
 use tokio::sync::mpsc;
 
@@ -13,7 +13,8 @@ use super::publish::Publisher;
 use super::tracker::JobTracker;
 use super::{Control, RunOptions, RunResult, RunSetup, RunStatus, Shared};
 use crate::dispatch::{Assigned, Dispatcher, Effect, Exit, Input, JobId, Moment, StopReason};
-use crate::suite::SuiteEnd;
+use crate::example::Listed;
+use crate::suite::{SuiteEnd, leaked_line};
 use crate::worker_link::orders::{ExampleRun, LastNumber, Order, OrderAction, OrderNumbers};
 use crate::worker_link::reports::{
     ExitFacts, FinalCounts, OutputOwner, OutputTails, PrintedLine, Report, ReportBatch,
@@ -22,8 +23,6 @@ use crate::worker_link::{LinkFactory, SlotSeat, WorkerLink};
 
 /// How many batches of reports may wait; workers are held up beyond that.
 const INBOX: usize = 1024;
-/// Progress is published at most so often.
-const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
 /// The generation that serves a slot.
 struct ServedSlot {
@@ -66,9 +65,10 @@ pub(super) struct RunDriver<'a> {
     inbox: mpsc::Sender<ReportBatch>,
     reports: Option<mpsc::Receiver<ReportBatch>>,
     marks: Arc<str>,
-    progress_published: Option<Instant>,
     durations: HashMap<ExampleId, f64>,
     notes: Vec<String>,
+    /// Errors of suite hooks that were published: phase, place, class and message.
+    suite_hook_errors: HashSet<(String, Option<String>, String)>,
     /// What stopped the run before its end.
     stopped: Option<StopCause>,
     pub(super) killed: bool,
@@ -110,9 +110,9 @@ impl<'a> RunDriver<'a> {
             inbox,
             reports: Some(reports),
             marks: marks(setup.bus.run_id().as_str()).into(),
-            progress_published: None,
             durations: HashMap::new(),
             notes: Vec::new(),
+            suite_hook_errors: HashSet::new(),
             stopped: None,
             killed: false,
             ended: false,
@@ -162,6 +162,10 @@ impl<'a> RunDriver<'a> {
     }
 
     /// Handles a request to stop the run early.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stopped.is_some()
+    }
+
     pub(super) fn stopped_by(&mut self, control: Control) {
         self.stopped.get_or_insert(control.cause());
         self.killed |= matches!(control, Control::Kill(_));
@@ -179,12 +183,7 @@ impl<'a> RunDriver<'a> {
         let completed = self.tracker.publisher.results;
         let (total, failures) = (self.tracker.jobs.len() as u64, self.tracker.verdicts.failures());
         self.shared.advance(completed, total, failures);
-        if last
-            || self.progress_published.is_none_or(|last_time| last_time.elapsed() >= PROGRESS_EVERY)
-        {
-            self.progress_published = Some(Instant::now());
-            self.tracker.publisher.publish(Progress { completed, total, failures });
-        }
+        self.tracker.publisher.progress(total, failures, last);
     }
 
     fn step(&mut self, input: Input) {
@@ -229,7 +228,10 @@ impl<'a> RunDriver<'a> {
                 let examples = jobs.iter().map(run).collect();
                 self.send_order(slot, OrderAction::GiveBack { examples });
             }
-            Effect::Shutdown { slot } => self.send_order(slot, OrderAction::Shutdown),
+            Effect::Shutdown { slot } => {
+                let stopped = self.dispatcher.is_stopping();
+                self.send_order(slot, OrderAction::Shutdown { stopped });
+            }
             Effect::Kill { slot, timed_out } => {
                 if let Some(worker) = self.workers.get_mut(&slot) {
                     worker.killed = true;
@@ -354,11 +356,14 @@ impl<'a> RunDriver<'a> {
                 self.step(Input::Unreadable { slot, generation, what: message });
             }
             Report::BudgetSpent => self.step(Input::Stop(StopReason::Spent)),
+            // Answers to orders that a run does not give.
+            Report::Prepared { .. } | Report::Mutation { .. } => {}
             Report::Returned { examples } => {
                 let named = examples.iter().map(|each| (each.key.as_str(), each.repeat));
                 let jobs = self.jobs(slot, named);
                 self.step(Input::Returned { slot, generation, jobs });
             }
+            Report::LateExamples { examples } => self.add_late(slot, generation, examples),
             Report::SlotJoined => self.add_slot(slot),
             Report::SlotLeft => self.step(Input::SlotLeft { slot }),
             Report::Refused { examples, reason } => {
@@ -402,6 +407,16 @@ impl<'a> RunDriver<'a> {
             self.tracker.publisher.worker_started(slot, generation, pid);
         }
         self.step(Input::Ready { slot, generation });
+    }
+
+    /// Adds examples that a worker has defined while it ran others.
+    fn add_late(&mut self, slot: u32, generation: u32, examples: Vec<Listed>) {
+        let suite = self.slots[slot as usize].0;
+        let known = self.tracker.jobs.len();
+        let jobs =
+            examples.into_iter().map(|listed| self.tracker.add_late(suite, listed)).collect();
+        self.name_jobs(known);
+        self.step(Input::OwnJobs { slot, generation, jobs });
     }
 
     /// Adds a slot to the suite of this one.
@@ -480,10 +495,24 @@ impl<'a> RunDriver<'a> {
         event.repeat = job.map(|_| repeat);
         event.attempt = job.map(|job| self.tracker.current_attempt(job));
         event.worker = self.worker_number(slot);
-        if matches!(event.body, proctor_events::Body::ErrorOutsideExample(_)) {
+        if let Body::ErrorOutsideExample(error) = &event.body {
+            if !self.is_first_of_suite_hook(error) {
+                return;
+            }
             self.tracker.publisher.errors += 1;
         }
         self.tracker.publisher.publish(event);
+    }
+
+    /// Suite hooks run in every worker: the same error of the same hook is published once.
+    fn is_first_of_suite_hook(&mut self, error: &ErrorOutsideExample) -> bool {
+        let Some(phase) = error.phase.as_deref().filter(|phase| phase.ends_with("_suite")) else {
+            return true;
+        };
+        let exception = error.exception.as_ref();
+        let place = exception.and_then(|exception| exception.backtrace.first().cloned());
+        let what = exception.map(|exception| (exception.class.clone(), exception.message.clone()));
+        self.suite_hook_errors.insert((phase.to_owned(), place, format!("{what:?}")))
     }
 
     fn publish_line(&self, slot: u32, line: PrintedLine) {
@@ -513,11 +542,7 @@ impl<'a> RunDriver<'a> {
             self.tracker.publisher.printed(None, None, true, line);
         }
         for leaked in &finished.leaked {
-            let line = format!(
-                "left behind by the suite and ended: {} (pid {})",
-                leaked.command, leaked.pid
-            );
-            self.tracker.publisher.printed(None, None, true, &line);
+            self.tracker.publisher.printed(None, None, true, &leaked_line(leaked));
         }
         for error in finished.errors {
             self.tracker.publisher.error(error);
@@ -541,6 +566,7 @@ impl<'a> RunDriver<'a> {
             problem: nothing.then(|| nothing_found(setup)),
             notes: [gathered.notes, self.notes].concat(),
             repeats: self.tracker.repeat_report(),
+            failure_exit: gathered.failure_exit,
             durations: self.durations,
             failed: self.tracker.verdicts.failed(&self.tracker.examples),
             verdict,

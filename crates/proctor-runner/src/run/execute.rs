@@ -4,17 +4,19 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use proctor_events::{Millis, SuiteFinished, SuiteStarted};
+use proctor_events::{Bus, Millis, SuiteFinished, SuiteStarted};
 use proctor_verdict::{Counts, Facts, RunVerdict, StopCause};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use super::driver::RunDriver;
+use super::outputs::RunOutputs;
 use super::publish::Publisher;
 use super::repeat_plan::RepeatPlanner;
 use super::{Control, Problem, RunOptions, RunResult, RunSetup, RunStatus, Shared};
-use crate::example::{Example, OutsideError, duplicate_titles};
+use crate::example::{Example, FailureExit, OutsideError, duplicate_titles};
 use crate::plan::times;
-use crate::suite::{OpenedSuite, SuiteEnd, SuiteError, unchecked_is_unknown};
+use crate::suite::ruby::ObserverProcess;
+use crate::suite::{LoadNotices, OpenedSuite, SuiteEnd, SuiteError, unchecked_is_unknown};
 use crate::worker_link::{BoxFuture, LinkFactory, WorkerLink};
 
 /// Makes a run from beginning to end.
@@ -50,6 +52,10 @@ pub(super) async fn execute(
     if !loaded {
         examples.clear();
     }
+    let observers = match &shared.outputs {
+        Some(outputs) if loaded => start_observers(&mut suites, &mut gathered, outputs, &setup.bus),
+        _ => Vec::new(),
+    };
     let (links, endings) = split_suites(suites, setup.options.workers);
     // Conversations need none: they are conducted in this process.
     let mut all_links = links.iter().flat_map(|suite| &suite.links);
@@ -75,7 +81,62 @@ pub(super) async fn execute(
         let finished = finish_unless_stopped(finish(at_once), &mut orders, grace, &mut run).await;
         run.suite_ended(finished);
     }
-    run.result(gathered, loaded, &setup)
+    observers.iter().for_each(ObserverProcess::run_ends);
+    let grace = (run.killed || run.is_stopped()).then_some(grace);
+    let mut result = run.result(gathered, loaded, &setup);
+    let notices = &setup.environment.load_notices;
+    result.notes.extend(finish_observers(observers, &mut orders, grace, notices).await);
+    result
+}
+
+/// Starts what the code of the project wants besides workers: observers and further destinations of events.
+fn start_observers(
+    suites: &mut [OpenedSuite],
+    gathered: &mut OpenedSuites,
+    outputs: &Arc<dyn RunOutputs>,
+    bus: &Bus,
+) -> Vec<ObserverProcess> {
+    let destinations = std::mem::take(&mut gathered.destinations);
+    gathered.notes.extend(outputs.add_destinations(&destinations));
+    let observers = suites.iter_mut().filter_map(|suite| suite.observers.take());
+    observers.map(|those| ObserverProcess::start(those, Arc::clone(outputs), bus)).collect()
+}
+
+/// When a person gets to know what is waited for.
+const OBSERVERS_NOTICE_AFTER: Duration = Duration::from_secs(2);
+
+/// Waits for the observers to have had everything. Who is told to stop meanwhile waits no longer.
+async fn finish_observers(
+    observers: Vec<ObserverProcess>,
+    orders: &mut mpsc::UnboundedReceiver<Control>,
+    mut grace: Option<Duration>,
+    notices: &LoadNotices,
+) -> Vec<String> {
+    let mut notes = Vec::new();
+    let mut is_quiet = true;
+    let mut long = Box::pin(tokio::time::sleep(OBSERVERS_NOTICE_AFTER));
+    for process in observers {
+        let (stop, stopped) = watch::channel(false);
+        let finishing = process.finish(grace, stopped);
+        tokio::pin!(finishing);
+        loop {
+            tokio::select! {
+                noted = &mut finishing => {
+                    notes.extend(noted);
+                    break;
+                }
+                Some(_) = orders.recv() => {
+                    grace = Some(Duration::ZERO);
+                    stop.send_replace(true);
+                }
+                () = &mut long, if is_quiet => {
+                    is_quiet = false;
+                    notices.notify("waiting for the project's observers, which have not had all events yet (Ctrl-C waits no longer)");
+                }
+            }
+        }
+    }
+    notes
 }
 
 /// Waits for a suite to end. Who is told to stop meanwhile gives it the grace; what is then still waited for is dropped,
@@ -215,6 +276,8 @@ pub(super) struct OpenedSuites {
     pub(super) seed: Option<u64>,
     pub(super) load_ms: f64,
     pub(super) fail_fast: Option<u32>,
+    destinations: Vec<String>,
+    pub(super) failure_exit: FailureExit,
 }
 
 impl OpenedSuites {
@@ -226,6 +289,8 @@ impl OpenedSuites {
             seed: None,
             load_ms: 0.0,
             fail_fast: None,
+            destinations: Vec::new(),
+            failure_exit: FailureExit::default(),
         };
         for (suite_index, suite) in suites.iter_mut().enumerate() {
             // Moved, not copied: of thousands of examples a second copy would be most of the memory of a run.
@@ -240,9 +305,13 @@ impl OpenedSuites {
             }
             all.errors.extend(found.errors);
             all.notes.extend(found.notes);
+            all.destinations.extend(found.destinations);
             all.seed = all.seed.or(found.seed);
             all.load_ms += found.load_ms;
             all.fail_fast = all.fail_fast.or(found.fail_fast);
+            let FailureExit { failure, error } = found.failure_exit;
+            all.failure_exit.failure = all.failure_exit.failure.or(failure);
+            all.failure_exit.error = all.failure_exit.error.or(error);
         }
         all.notes.extend(duplicate_titles(&all.examples));
         all
@@ -255,7 +324,13 @@ pub(super) fn nothing_found(setup: &RunSetup) -> Problem {
 }
 
 /// The last event of a run.
-pub(super) fn finish(publisher: &Publisher, facts: &Facts, verdict: &RunVerdict, taken: Duration) {
+pub(super) fn finish(
+    publisher: &Publisher,
+    facts: &Facts,
+    verdict: &RunVerdict,
+    taken: Duration,
+    late_count: u64,
+) {
     let counts = &facts.counts;
     publisher.publish(SuiteFinished {
         example_count: counts.examples,
@@ -269,6 +344,7 @@ pub(super) fn finish(publisher: &Publisher, facts: &Facts, verdict: &RunVerdict,
         stopped_by: verdict.stopped_by().cloned(),
         verdict: verdict.final_word().map(ToOwned::to_owned),
         repetition_count: Some(counts.repetitions),
+        late_count: (late_count > 0).then_some(late_count),
     });
     publisher.flush();
 }
@@ -292,11 +368,12 @@ fn ended_early(
     let counts = Counts { errors: publisher.errors, ..Counts::default() };
     let facts = Facts { loaded: false, counts, accounted: true, stopped };
     let verdict = RunVerdict::conclude(&facts, setup.options.verdict_policy());
-    finish(&publisher, &facts, &verdict, started.elapsed());
+    finish(&publisher, &facts, &verdict, started.elapsed(), 0);
     RunResult {
         status: RunStatus::of(&verdict),
         verdict,
         counts,
+        failure_exit: FailureExit::default(),
         problem: error.map(|error| Problem { message: error.message, output: error.output }),
         notes: Vec::new(),
         repeats: None,

@@ -11,12 +11,14 @@ use std::time::{Duration, Instant};
 
 use proctor_converse::worker_host::ConversationHost;
 use proctor_events::{Bus, Event, ExampleFinished, Millis, Status, SuiteStarted};
-use proctor_process::protocol::{HostInfo, Notification};
+use proctor_process::protocol::{HostInfo, IncomingRequest, Notification};
 use proctor_process::{Channel, ChannelConfig};
 use proctor_verdict::{Facts, Policy, RunVerdict, StopCause};
 use serde::Deserialize;
+use tokio::sync::watch;
 
 use super::execute::finish;
+use super::outputs::{READ_EVENTS, RunOutputs, answer_read};
 use super::publish::{PublishedAttempt, Publisher};
 use super::verdicts::Verdicts;
 use crate::example::{Example, Listed, OutsideError, Register};
@@ -66,9 +68,12 @@ pub async fn follow_external_run(
     socket: OwnedFd,
     host: Arc<ConversationHost>,
     bus: Bus,
+    outputs: Arc<dyn RunOutputs>,
 ) -> std::io::Result<ExternalRun> {
     let mut host_requests = HostRequests::new(&host);
     let config = HostRequests::config(Some(&host_requests), ChannelConfig::default());
+    let (published, all_published) = watch::channel(false);
+    let config = answer_for_events(config, outputs, all_published);
     let channel = Channel::over_socket(socket, suite, config)?;
     host_requests.connect(channel.clone());
     let greeting = channel.clone();
@@ -81,6 +86,7 @@ pub async fn follow_external_run(
     let mut run = FollowedRun::new(suite, bus);
     if let Some(mut notifications) = channel.notifications() {
         loop {
+            run.publish_progress(false);
             run.publisher.flush();
             tokio::select! {
                 biased;
@@ -97,6 +103,14 @@ pub async fn follow_external_run(
             while let Some(notification) = notifications.try_next() {
                 run.handle_notification(notification);
             }
+            if run.over.is_some() || run.broken_off {
+                // Observers at the other end wait for the last event.
+                for report in host_requests.waiting() {
+                    run.handle_report(report);
+                }
+                run.end();
+                published.send_replace(true);
+            }
         }
     }
     for report in host_requests.rest() {
@@ -106,6 +120,19 @@ pub async fn follow_external_run(
     let interrupted = run.over.as_ref().is_some_and(|over| over.interrupted);
     drop(run);
     Ok(ExternalRun { interrupted, notes: host.end(false).await.notes })
+}
+
+/// Has requests for events answered here, all others as before.
+fn answer_for_events(
+    config: ChannelConfig,
+    outputs: Arc<dyn RunOutputs>,
+    all_published: watch::Receiver<bool>,
+) -> ChannelConfig {
+    let others = config.handler.clone();
+    config.handler(move |request: IncomingRequest| match &others {
+        Some(others) if &*request.action != READ_EVENTS => others.handle(request),
+        _ => answer_read(&outputs, &request, Some(all_published.clone())),
+    })
 }
 
 /// The run, as far as it has been reported.
@@ -121,6 +148,10 @@ struct FollowedRun {
     unlisted: HashSet<String>,
     began: Instant,
     begun: bool,
+    /// The other side ends without saying how the run came out.
+    broken_off: bool,
+    /// Everything has been published.
+    ended: bool,
     /// What the other side said at its end.
     over: Option<Over>,
 }
@@ -137,11 +168,16 @@ impl FollowedRun {
             unlisted: HashSet::new(),
             began: Instant::now(),
             begun: false,
+            broken_off: false,
+            ended: false,
             over: None,
         }
     }
 
     fn handle_notification(&mut self, notification: Notification) {
+        if self.ended {
+            return;
+        }
         let body = notification.body.as_str();
         match &*notification.kind {
             "examples" => self.listed(body),
@@ -151,6 +187,7 @@ impl FollowedRun {
                 self.publisher.errors = self.publisher.errors.max(over.errors);
                 self.over = Some(over);
             }
+            "suite_broken_off" => self.broken_off = true,
             _ => self.handle_report(read_notification(notification)),
         }
     }
@@ -197,6 +234,9 @@ impl FollowedRun {
     }
 
     fn handle_report(&mut self, report: Report) {
+        if self.ended {
+            return;
+        }
         match report {
             Report::Started { key, .. } => {
                 self.running = self.places.get(&key).copied();
@@ -216,6 +256,7 @@ impl FollowedRun {
             | Report::StartFailed { .. }
             | Report::BudgetSpent
             | Report::Returned { .. }
+            | Report::LateExamples { .. }
             | Report::Refused { .. }
             | Report::Farewell(_)
             | Report::Printed(_)
@@ -223,7 +264,9 @@ impl FollowedRun {
             | Report::Exited { .. }
             | Report::Unreachable { .. }
             | Report::SlotJoined
-            | Report::SlotLeft => {}
+            | Report::SlotLeft
+            | Report::Prepared { .. }
+            | Report::Mutation { .. } => {}
         }
     }
 
@@ -265,7 +308,7 @@ impl FollowedRun {
 
     /// The other side is gone: orderly, or with an example open.
     fn end(&mut self) {
-        if !self.begun {
+        if !self.begun || std::mem::replace(&mut self.ended, true) {
             return;
         }
         let running = self.running.take();
@@ -295,7 +338,15 @@ impl FollowedRun {
         self.publisher.flush();
     }
 
+    fn publish_progress(&self, last: bool) {
+        if self.begun {
+            let total = self.register.examples.len() as u64;
+            self.publisher.progress(total, self.verdicts.failures(), last);
+        }
+    }
+
     fn finish(&mut self) {
+        self.publish_progress(true);
         let total = self.register.examples.len() as u64;
         let mut counts = self.verdicts.counts(self.publisher.errors);
         counts.repetitions = total;
@@ -304,7 +355,7 @@ impl FollowedRun {
         let stopped = interrupted.then_some(StopCause::Signal(SIGINT));
         let facts = Facts { loaded: true, counts, accounted, stopped };
         let verdict = RunVerdict::conclude(&facts, Policy::default());
-        finish(&self.publisher, &facts, &verdict, self.began.elapsed());
+        finish(&self.publisher, &facts, &verdict, self.began.elapsed(), 0);
     }
 }
 

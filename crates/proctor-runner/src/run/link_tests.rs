@@ -51,6 +51,7 @@ impl SuiteKind for FixtureSuite {
         let habit = self.habit;
         Box::pin(std::future::ready(Ok(OpenedSuite {
             discovery: Discovery { examples: register.examples, ..Discovery::default() },
+            observers: None,
             links: Box::new(move |_| Arc::new(FixtureLink(habit))),
             slots: Some(1),
             finish: Box::new(|_| Box::pin(std::future::ready(SuiteEnd::default()))),
@@ -94,8 +95,8 @@ async fn serve(habit: LinkBehavior, seat: SlotSeat) {
             OrderAction::GiveBack { .. } => {
                 reports.send(Report::Returned { examples: Vec::new() }).await;
             }
-            OrderAction::ChangeFailuresLeft { .. } => {}
-            OrderAction::Shutdown | OrderAction::Kill { .. } => break,
+            OrderAction::ChangeFailuresLeft { .. } | OrderAction::Prepare { .. } => {}
+            OrderAction::Shutdown { .. } | OrderAction::Kill { .. } => break,
         }
     }
     let (exit, tails) = (ExitFacts::without_process(), OutputTails::default());
@@ -138,7 +139,9 @@ fn run(habit: LinkBehavior, examples: usize) -> (Arc<RunResult>, Vec<Seen>) {
             workers: 1,
             first_slot: 0,
             load_notices: LoadNotices::default(),
+            final_report: None,
             sandbox: None,
+            mutation: None,
         },
         options: RunOptions { workers: 1, ..RunOptions::default() },
         bus: Bus::new(BusConfig {

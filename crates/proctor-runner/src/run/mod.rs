@@ -5,6 +5,7 @@ mod execute;
 mod external_run;
 #[cfg(test)]
 mod link_tests;
+pub(crate) mod outputs;
 mod publish;
 mod repeat_plan;
 mod repeat_report;
@@ -26,11 +27,12 @@ use proctor_verdict::{Counts, Facts, RunState, RunVerdict, StopCause};
 use tokio::sync::mpsc;
 
 pub use self::external_run::{ExternalRun, follow_external_run};
+pub use self::outputs::{EventsRead, RunOutputs, ServedEvents};
 pub use self::repeat_plan::{PastOutcome, RepeatPlanner, Repetition, SampledExample};
 pub use self::repeat_report::{RateCounts, RepeatReport, SuiteEvidence};
 
 use crate::dispatch::{OnCrash, Policy, Schedule};
-use crate::example::Example;
+use crate::example::{Example, FailureExit};
 use crate::plan::Selection;
 use crate::suite::{Suite, SuiteEnvironment};
 
@@ -227,6 +229,8 @@ pub struct RunResult {
     pub verdict: RunVerdict,
     /// The verdicts of its examples, counted.
     pub counts: Counts,
+    /// How the process shall exit if the run finished and failed.
+    pub failure_exit: FailureExit,
     /// Why nothing ran, if nothing did.
     pub problem: Option<Problem>,
     /// What a person should know.
@@ -237,6 +241,16 @@ pub struct RunResult {
     pub durations: HashMap<ExampleId, f64>,
     /// The ids of examples that fail the run.
     pub failed: Vec<ExampleId>,
+}
+
+impl RunResult {
+    /// The exit code of a process that made this run; `None` while there is none.
+    pub fn exit_code(&self) -> Option<u8> {
+        let own = self.verdict.exit_code()?;
+        let failed = self.verdict.state() == RunState::Finished && !self.verdict.is_passed();
+        let errors = self.counts.errors > 0;
+        Some(if failed { self.failure_exit.code(errors, own) } else { own })
+    }
 }
 
 /// Why nothing ran.
@@ -275,6 +289,7 @@ struct Shared {
     state: Mutex<State>,
     ended: Condvar,
     bus: Bus,
+    outputs: Option<Arc<dyn RunOutputs>>,
     control: mpsc::UnboundedSender<Control>,
     orders: Mutex<Option<mpsc::UnboundedReceiver<Control>>>,
 }
@@ -292,8 +307,13 @@ pub struct Controller {
 pub struct AlreadyStarted;
 
 impl Controller {
-    /// A run that has not started.
+    /// A run that has not started. The observers and destinations that a project's code names are left out.
     pub fn new(setup: RunSetup) -> Self {
+        Self::with_outputs(setup, None)
+    }
+
+    /// A run that has not started, whose outputs the project's code may use.
+    pub fn with_outputs(setup: RunSetup, outputs: Option<Arc<dyn RunOutputs>>) -> Self {
         let (control, orders) = mpsc::unbounded_channel();
         let progress = Progress { completed: 0, total: 0, failures: 0, status: RunStatus::Idle };
         let bus = setup.bus.clone();
@@ -302,6 +322,7 @@ impl Controller {
             state: Mutex::new(state),
             ended: Condvar::new(),
             bus,
+            outputs,
             control,
             orders: Mutex::new(Some(orders)),
         };
@@ -467,6 +488,7 @@ fn failed_to_run(message: String) -> RunResult {
         status: RunStatus::of(&verdict),
         verdict,
         counts,
+        failure_exit: FailureExit::default(),
         problem: Some(Problem { message, output: Vec::new() }),
         notes: Vec::new(),
         repeats: None,

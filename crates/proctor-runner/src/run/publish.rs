@@ -1,15 +1,19 @@
 //! Making events of what the dispatcher and the workers say.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::time::{Duration, Instant};
 
 use proctor_events::{
     Bus, ErrorOutsideExample, Event, ExampleFinished, ExampleId, ExampleStarted, Json,
-    OutputStream, WorkerExited, WorkerLog, WorkerStarted,
+    OutputStream, Progress, WorkerExited, WorkerLog, WorkerStarted,
 };
 
 use crate::dispatch::Exit;
 use crate::example::{Example, OutsideError};
+
+/// Progress is published at most so often; who wants it after every result counts results.
+const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
 /// Publishes, and counts what was final.
 pub(super) struct Publisher {
@@ -18,6 +22,7 @@ pub(super) struct Publisher {
     waiting: RefCell<Vec<Event>>,
     /// Names that examples without one got while they ran, and the whole chains. A worker tells them only the first time.
     names: HashMap<ExampleId, (String, String)>,
+    progress_published: Cell<Option<Instant>>,
     /// Results that were final.
     pub(super) results: u64,
     pub(super) errors: u64,
@@ -53,7 +58,14 @@ impl Drop for Publisher {
 
 impl Publisher {
     pub(super) fn new(bus: Bus) -> Self {
-        Self { bus, waiting: RefCell::default(), names: HashMap::new(), results: 0, errors: 0 }
+        Self {
+            bus,
+            waiting: RefCell::default(),
+            names: HashMap::new(),
+            progress_published: Cell::default(),
+            results: 0,
+            errors: 0,
+        }
     }
 
     /// Puts an event in line; [`flush`](Self::flush) publishes it.
@@ -65,6 +77,15 @@ impl Publisher {
         let events = std::mem::take(&mut *self.waiting.borrow_mut());
         if !events.is_empty() {
             self.bus.publish_all(events);
+        }
+    }
+
+    /// How far the run is, unless that was said a moment ago and is not the last word.
+    pub(super) fn progress(&self, total: u64, failures: u64, last: bool) {
+        let before = self.progress_published.get();
+        if last || before.is_none_or(|before| before.elapsed() >= PROGRESS_EVERY) {
+            self.progress_published.set(Some(Instant::now()));
+            self.publish(Progress { completed: self.results, total, failures });
         }
     }
 

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use proctor_events::{ExampleFinished, Exception};
+use proctor_events::{ExampleFinished, ExampleId, Exception};
 use proctor_verdict::{
     Evidence, Facts, Policy, RunVerdict, StopCause, evidence, is_made, never_ran,
 };
@@ -17,7 +17,7 @@ use super::repeat_plan::{RepeatPlanner, Repetition};
 use super::repeat_report::RepeatReport;
 use super::verdicts::Verdicts;
 use crate::dispatch::{Assigned, Exit, Input, JobId, JobSpec};
-use crate::example::{Example, OutsideError};
+use crate::example::{Example, Listed, OutsideError};
 use crate::plan::{JobBuilder, Plan, PlanOptions, PlannedJob, plan};
 
 pub(crate) struct JobTracker {
@@ -33,6 +33,8 @@ pub(crate) struct JobTracker {
     follow_ups: Vec<Input>,
     /// Makes jobs of repetitions.
     builder: JobBuilder,
+    /// How many examples were added while the run went on.
+    late: u64,
     /// Decides on further repetitions, in a run that is sampled adaptively.
     adaptive: Option<AdaptivePlan>,
 }
@@ -70,6 +72,7 @@ impl JobTracker {
             publisher,
             follow_ups: Vec::new(),
             builder,
+            late: 0,
             adaptive: planner.map(|planner| AdaptivePlan {
                 planner,
                 slots: slots.iter().copied().max().unwrap_or(1),
@@ -117,6 +120,21 @@ impl JobTracker {
                 self.follow_ups.push(Input::RateMissed);
             }
         }
+    }
+
+    /// Adds an example that a worker of this suite has defined while the run went on.
+    pub(super) fn add_late(&mut self, suite_index: usize, listed: Listed) -> JobSpec {
+        let of_suite = self.examples.iter().find(|example| example.suite_index == suite_index);
+        let suite = of_suite.map(|example| example.suite.clone()).unwrap_or_default();
+        let is_taken = |id: &ExampleId| self.examples.iter().any(|example| example.id == *id);
+        let example = listed.into_example(&suite, suite_index, is_taken);
+        self.jobs.push(PlannedJob { example: self.examples.len(), repeat: 1 });
+        self.examples.push(example);
+        self.attempts.push(1);
+        self.announced.push(0);
+        self.verdicts.add();
+        self.late += 1;
+        JobSpec { pool: suite_index, unit: None, estimate: None, gated: false }
     }
 
     /// Where the repetitions of an adaptive run went.
@@ -231,7 +249,7 @@ impl JobTracker {
         counts.repetitions = total;
         let facts = Facts { loaded, counts, accounted, stopped };
         let verdict = RunVerdict::conclude(&facts, policy);
-        finish(&self.publisher, &facts, &verdict, taken);
+        finish(&self.publisher, &facts, &verdict, taken, self.late);
         (facts, verdict)
     }
 }

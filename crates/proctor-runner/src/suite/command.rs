@@ -8,7 +8,7 @@ use proctor_converse::worker_host::ConversationHost;
 use proctor_process::{
     ChannelConfig, ChildEnvironment, Guard, ManagedProcess, ProcessSpec, RpcMode,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::filter::ExampleFilter;
 use super::{
@@ -63,6 +63,17 @@ impl SuiteKind for CommandSuite {
     }
 }
 
+/// The processes of a suite, to start one that is no worker.
+pub(super) fn launcher_of(suite: CommandSuite, environment: &SuiteEnvironment) -> Processes {
+    Processes {
+        suite,
+        replies_to_shutdown: false,
+        environment: environment.clone(),
+        host: None,
+        spare: Mutex::new(None),
+    }
+}
+
 /// Opens a suite whose program may have conversations conducted by `host`. `replies_to_shutdown`: it answers a shutdown
 /// with how much it has sent.
 pub(super) async fn open(
@@ -106,6 +117,7 @@ pub(super) async fn open(
         links: Box::new(move |_| Arc::new(ProcessLink(Arc::clone(&launcher) as _))),
         slots: None,
         finish: Box::new(move |_| Box::pin(finish(unused))),
+        observers: None,
     })
 }
 
@@ -141,7 +153,7 @@ struct Ready {
     host_requests: Option<HostRequests>,
 }
 
-struct Processes {
+pub(super) struct Processes {
     suite: CommandSuite,
     /// Whether its program is a worker of this library.
     replies_to_shutdown: bool,
@@ -153,20 +165,14 @@ struct Processes {
 
 impl Processes {
     fn spawn(&self, slot: u32, generation: u32) -> BoxFuture<Result<Spawned, LaunchError>> {
-        let guard = Guard::Program(self.environment.guard.clone());
         let host_requests = self.host.as_ref().map(HostRequests::new);
         let config = HostRequests::config(host_requests.as_ref(), ChannelConfig::default());
         let environment = ChildEnvironment::inherited()
             .set("WORKER_INDEX", slot.to_string())
             .set("PROCTOR_WORKER", slot.to_string())
             .set("PROCTOR_GENERATION", generation.to_string())
-            .set("TEST_ENV_NUMBER", if slot == 0 { String::new() } else { (slot + 1).to_string() })
-            .set_all(&self.suite.env);
-        let command = self.suite.command.iter().map(String::as_str);
-        let spec = ProcessSpec::new(command, environment, guard)
-            .cwd(&self.environment.root)
-            .rpc(RpcMode::Socket)
-            .channel(config);
+            .set("TEST_ENV_NUMBER", if slot == 0 { String::new() } else { (slot + 1).to_string() });
+        let spec = self.spec(environment, config);
         Box::pin(async move {
             let process = ManagedProcess::spawn(spec).await?;
             if let (Some(requests), Some(channel)) = (&host_requests, process.rpc()) {
@@ -175,6 +181,57 @@ impl Processes {
             Ok((process, host_requests))
         })
     }
+
+    fn spec(&self, environment: ChildEnvironment, config: ChannelConfig) -> ProcessSpec {
+        let guard = Guard::Program(self.environment.guard.clone());
+        let command = self.suite.command.iter().map(String::as_str);
+        ProcessSpec::new(command, environment.set_all(&self.suite.env), guard)
+            .cwd(&self.environment.root)
+            .rpc(RpcMode::Socket)
+            .channel(config)
+    }
+
+    /// Starts a process that loads the suite and is no worker.
+    pub(super) async fn launch_beside(
+        &self,
+        config: ChannelConfig,
+    ) -> Result<LaunchedProcess, LaunchError> {
+        let spec = self.spec(ChildEnvironment::inherited(), config);
+        let process = ManagedProcess::spawn(spec).await?;
+        let ready = load(process, None, &self.load_request()).await?;
+        launched(ready, self.replies_to_shutdown)
+    }
+
+    fn load_request(&self) -> Value {
+        json!({
+            "args": self.suite.args,
+            "root": self.environment.root.to_string_lossy(),
+            "examples": false,
+        })
+    }
+}
+
+/// Has a process load the suite. What it lists is known already.
+async fn load(
+    process: ManagedProcess,
+    host_requests: Option<HostRequests>,
+    request: &Value,
+) -> Result<Ready, LaunchError> {
+    let (channel, mut notifications) = channel_of(&process)?;
+    listing::hello(&channel).await?;
+    let loading = channel.request("list", request, None);
+    tokio::pin!(loading);
+    loop {
+        tokio::select! {
+            loaded = &mut loading => {
+                loaded?;
+                break;
+            }
+            Some(_) = notifications.next() => {}
+        }
+    }
+    while notifications.try_next().is_some() {}
+    Ok(Ready { process, notifications, host_requests })
 }
 
 impl ProcessLauncher for Processes {
@@ -191,29 +248,10 @@ impl ProcessLauncher for Processes {
             return Box::pin(async move { launched(ready, replies) });
         }
         let spawning = self.spawn(slot, generation);
-        let request = json!({
-            "args": self.suite.args,
-            "root": self.environment.root.to_string_lossy(),
-            "examples": false,
-        });
+        let request = self.load_request();
         Box::pin(async move {
             let (process, host_requests) = spawning.await?;
-            let (channel, mut notifications) = channel_of(&process)?;
-            listing::hello(&channel).await?;
-            // It has to load the suite too; what it lists is known already.
-            let loading = channel.request("list", &request, None);
-            tokio::pin!(loading);
-            loop {
-                tokio::select! {
-                    loaded = &mut loading => {
-                        loaded?;
-                        break;
-                    }
-                    Some(_) = notifications.next() => {}
-                }
-            }
-            while notifications.try_next().is_some() {}
-            launched(Ready { process, notifications, host_requests }, replies)
+            launched(load(process, host_requests, &request).await?, replies)
         })
     }
 }

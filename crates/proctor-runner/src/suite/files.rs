@@ -26,10 +26,16 @@ pub struct ExampleFiles {
     pub minitest: Option<Vec<String>>,
 }
 
-/// A path that leads nowhere.
+/// A path from which nothing can be loaded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no file or folder `{0}`")]
-pub struct MissingPath(pub String);
+pub enum UnusablePath {
+    /// Nothing has this name.
+    #[error("there is no file or folder `{0}`")]
+    Missing(String),
+    /// A FIFO, a device or a socket has it. Ruby would wait for it, or read without end.
+    #[error("`{0}` is {1}, not a file or folder")]
+    NotAFile(String, &'static str),
+}
 
 impl ExampleFiles {
     /// Everything that the project below `root` has.
@@ -80,11 +86,10 @@ impl ExampleFiles {
         self.workspaces.append(&mut workspaces);
     }
 
-    /// Refuses a path to Ruby files that exists neither as seen from `from` nor from `root`, whatever line or example it names.
-    pub fn check_ruby_paths(&self, from: &Path, root: &Path) -> Result<(), MissingPath> {
+    /// Refuses a path to Ruby files that leads to no file or folder, as seen from `from` or from `root`, whatever line or example it names.
+    pub fn check_ruby_paths(&self, from: &Path, root: &Path) -> Result<(), UnusablePath> {
         let mut paths = self.rspec.iter().chain(&self.minitest).flatten();
-        let missing = paths.find(|path| !exists(path, from, root));
-        missing.map_or(Ok(()), |path| Err(MissingPath(path.clone())))
+        paths.try_for_each(|path| check_path(path, from, root))
     }
 }
 
@@ -167,11 +172,18 @@ fn without_lines(path: &str) -> &str {
     path.trim_end_matches(|c: char| c.is_ascii_digit() || c == ':')
 }
 
-/// Whether a path leads anywhere: `FILE`, `FILE:3:7` or `FILE[1:2]`.
-fn exists(path: &str, from: &Path, root: &Path) -> bool {
+/// Whether a path leads to a file or folder: `FILE`, `FILE:3:7` or `FILE[1:2]`.
+fn check_path(path: &str, from: &Path, root: &Path) -> Result<(), UnusablePath> {
     let file = without_lines(path.split_once('[').map_or(path, |(file, _)| file));
-    let mut names = [path, file].into_iter().filter(|name| !name.is_empty());
-    names.any(|name| from.join(name).exists() || root.join(name).exists())
+    let names = [path, file].into_iter().filter(|name| !name.is_empty());
+    let mut found = names
+        .flat_map(|name| [from.join(name), root.join(name)])
+        .filter_map(|place| place.metadata().ok());
+    let Some(metadata) = found.next() else { return Err(UnusablePath::Missing(path.to_owned())) };
+    match proctor_files::name_of_other_kind(metadata.file_type()) {
+        Some(kind) if !metadata.is_dir() => Err(UnusablePath::NotAFile(path.to_owned(), kind)),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -285,6 +297,9 @@ mod tests {
         for path in ["spec", "spec/a_spec.rb:3:7", "spec/a_spec.rb[1:2]"] {
             assert_eq!(check(path), Ok(()), "{path}");
         }
-        assert_eq!(check("spec/b_spec.rb:3"), Err(MissingPath("spec/b_spec.rb:3".to_owned())));
+        assert_eq!(
+            check("spec/b_spec.rb:3"),
+            Err(UnusablePath::Missing("spec/b_spec.rb:3".to_owned()))
+        );
     }
 }

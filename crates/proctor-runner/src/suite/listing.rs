@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{LoadNotices, SuiteError};
-use crate::example::{Discovery, Listed, OutsideError, Register};
+use crate::example::{Discovery, FailureExit, Listed, OutsideError, Register};
 
 /// How long a worker may take to say hello: it has to boot an interpreter on a busy machine.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(30);
@@ -39,8 +39,16 @@ struct Answer {
     /// Versions of what the worker has loaded, by name.
     versions: BTreeMap<String, Value>,
     fail_fast: Value,
+    failure_exit_code: Value,
+    error_exit_code: Value,
+    /// Whether formatters or a file of statuses wait for the end of the run.
+    final_report: bool,
     threads: Vec<Value>,
     fork_unsafe: Vec<String>,
+    observers: u32,
+    observers_within_ms: u64,
+    destinations: Vec<String>,
+    mutation: Option<Value>,
 }
 
 #[derive(Deserialize, Default)]
@@ -213,7 +221,21 @@ fn discovery(mut register: Register, mut notes: Vec<String>, answer: Answer) -> 
             }
             _ => None,
         },
+        observers: answer.observers,
+        observers_within_ms: answer.observers_within_ms,
+        destinations: answer.destinations,
+        failure_exit: FailureExit {
+            failure: exit_code(&answer.failure_exit_code),
+            error: exit_code(&answer.error_exit_code),
+        },
+        has_final_report: answer.final_report,
+        mutation: answer.mutation,
     }
+}
+
+/// What the kernel would make of it: the low eight bits.
+fn exit_code(value: &Value) -> Option<u8> {
+    value.as_i64().map(|code| code.to_le_bytes()[0])
 }
 
 fn outside(error: ListedError) -> OutsideError {

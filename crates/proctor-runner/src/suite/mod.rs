@@ -31,7 +31,7 @@ pub(crate) use capabilities::unchecked_is_unknown;
 pub use capabilities::{Reported, SUITE_CAPABILITIES, SuiteCapabilities};
 pub use command::CommandSuite;
 pub use dialogue::{DialogueSuite, ScenarioFile};
-pub use files::{ExampleFiles, MissingPath};
+pub use files::{ExampleFiles, UnusablePath};
 pub use filter::{BadPattern, ExampleFilter};
 pub use minitest::MinitestSuite;
 pub use rspec::RspecSuite;
@@ -65,8 +65,23 @@ pub struct SuiteEnvironment {
     pub first_slot: u32,
     /// Receives notices for a person who waits for a suite to load.
     pub load_notices: LoadNotices,
+    /// How suites that have something to write at the end of a run find its recording; without it they write nothing.
+    pub final_report: Option<FinalReport>,
     /// How suites in Ruby that are loaded once are confined; `None` for the projects of users, which run as their own tools do.
     pub sandbox: Option<SuiteSandbox>,
+    /// The file that tells an RSpec suite which code to watch or replace while it is loaded; set by `proctor mutate` alone.
+    pub mutation: Option<PathBuf>,
+}
+
+/// What a suite needs to report the whole run in its own way: RSpec's formatters, its file of statuses.
+#[derive(Debug, Clone)]
+pub struct FinalReport {
+    /// The events of the run, as JSON lines; complete but for the end.
+    pub recording: PathBuf,
+    /// Where output goes that is meant for standard output. Does not exist if there is none.
+    pub output: PathBuf,
+    /// Whether standard output is a terminal that shows colour.
+    pub is_terminal: bool,
 }
 
 /// How a suite is confined.
@@ -147,6 +162,8 @@ pub(crate) struct OpenedSuite {
     pub(crate) slots: Option<u32>,
     /// Ends the processes that the suite itself has started; immediately if requested.
     pub(crate) finish: Box<dyn FnOnce(bool) -> BoxFuture<SuiteEnd> + Send>,
+    /// The observers of the project, where it has any.
+    pub(crate) observers: Option<ruby::SuiteObservers>,
 }
 
 /// What a suite left when it ended.
@@ -157,6 +174,11 @@ pub(crate) struct SuiteEnd {
     pub(crate) output: Vec<String>,
     /// What a person should know.
     pub(crate) notes: Vec<String>,
+}
+
+/// A process that a suite has left, in words.
+pub(crate) fn leaked_line(leaked: &Leaked) -> String {
+    format!("left behind by the suite and ended: {} (pid {})", leaked.command, leaked.pid)
 }
 
 impl<K: SuiteKind + 'static> From<K> for Suite {

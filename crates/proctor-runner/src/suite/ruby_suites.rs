@@ -106,6 +106,7 @@ mod tests {
         Settings {
             root: "/nowhere".into(),
             bin: "/nowhere".into(),
+            unpacked: "/nowhere".into(),
             guard: Guard::Program(GuardCommand::new("/nowhere", ["guard"])),
             environment: Arc::new(|_| None),
             pass_env: Vec::new(),

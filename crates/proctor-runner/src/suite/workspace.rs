@@ -94,6 +94,7 @@ fn open(suite: &WorkspaceSuite, environment: &SuiteEnvironment) -> OpenedSuite {
         links: Box::new(move |_| Arc::new(LocalLink(Arc::clone(&pool)))),
         slots: Some(environment.workers.max(1)),
         finish: Box::new(|_| Box::pin(std::future::ready(SuiteEnd::default()))),
+        observers: None,
     }
 }
 
@@ -117,6 +118,7 @@ fn read(
         problems.iter().map(told).collect::<Vec<_>>()
     })?;
     let folder = path.parent().unwrap_or(root);
+    file.resolve_read(folder);
     file.load_cassette(folder).map_err(|problem| vec![error(name.clone(), problem.to_string())])?;
     let chain = vec![file.name.clone()];
     let id = ids
@@ -230,7 +232,7 @@ fn outcome_reports(
                 mode: EvaluationMode::Hard,
                 evaluation_type: Some(result.assertion.clone()),
                 description: Some(title.clone()),
-                passed: Some(result.passed),
+                passed: (!result.undecided).then_some(result.passed),
                 failure_message: result.message.clone(),
                 metadata: Json::new(&json!({"expected": result.expected, "actual": result.actual}))
                     .ok(),
@@ -312,6 +314,9 @@ fn attempt_result(
     match performed {
         Ok(None) => (Status::Pending, None, None, file.pending.clone()),
         Ok(Some(outcome)) if outcome.passed() => (Status::Passed, None, None, None),
+        Ok(Some(outcome)) if outcome.undecided() => {
+            (Status::Errored, Some(Fault::Harness), Some("Undecided"), Some(failure(&outcome)))
+        }
         Ok(Some(outcome)) => {
             (Status::Failed, Some(Fault::Agent), Some("AssertionFailed"), Some(failure(&outcome)))
         }

@@ -66,10 +66,15 @@ impl HostRequests {
         all
     }
 
+    /// The events that there are already.
+    pub(crate) fn waiting(&mut self) -> Vec<Report> {
+        std::iter::from_fn(|| self.events.try_recv().ok()).collect()
+    }
+
     /// The events that are left when the worker is gone.
     pub(crate) fn rest(&mut self) -> Vec<Report> {
         self.connection.close();
-        std::iter::from_fn(|| self.events.try_recv().ok()).collect()
+        self.waiting()
     }
 }
 

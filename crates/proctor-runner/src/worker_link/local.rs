@@ -217,8 +217,11 @@ mod tests {
 
     #[tokio::test]
     async fn examples_run_in_order_and_the_exit_is_the_last_report() {
-        let reports =
-            served(Fixture::default(), vec![run(&["a", "b"]), OrderAction::Shutdown]).await;
+        let reports = served(
+            Fixture::default(),
+            vec![run(&["a", "b"]), OrderAction::Shutdown { stopped: false }],
+        )
+        .await;
         assert_eq!(
             reports,
             ["ready", "started a", "a passed", "started b", "b passed", "exited Some(0)"]
@@ -264,7 +267,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_suite_that_knows_no_pause_runs_what_it_is_given() {
-        let reports = served(Plain, vec![run(&["a"]), OrderAction::Shutdown]).await;
+        let reports =
+            served(Plain, vec![run(&["a"]), OrderAction::Shutdown { stopped: false }]).await;
         assert_eq!(reports, ["ready", "started a", "a passed", "exited Some(0)"]);
     }
 
@@ -273,7 +277,8 @@ mod tests {
         let paused = Fixture { paused: AtomicBool::new(true) };
         let OrderAction::Run { units, .. } = run(&["a"]) else { unreachable!() };
         let back = OrderAction::GiveBack { examples: units.into_iter().flatten().collect() };
-        let reports = served(paused, vec![run(&["a"]), back, OrderAction::Shutdown]).await;
+        let reports =
+            served(paused, vec![run(&["a"]), back, OrderAction::Shutdown { stopped: false }]).await;
         assert_eq!(reports, ["ready", "returned 1", "exited Some(0)"]);
     }
 

@@ -111,8 +111,9 @@ impl LocalSlot {
                 actions.push(SlotAction::Send(Report::Returned { examples }));
             }
             // The slot runs one example at a time and is given no more than may fail.
-            OrderAction::ChangeFailuresLeft { .. } => {}
-            OrderAction::Shutdown => self.ending = true,
+            // Only worker processes of RSpec are prepared.
+            OrderAction::ChangeFailuresLeft { .. } | OrderAction::Prepare { .. } => {}
+            OrderAction::Shutdown { .. } => self.ending = true,
             OrderAction::Kill { timed_out } => {
                 let cause = if timed_out { StopCause::TimedOut } else { StopCause::Cancelled };
                 self.stop(cause, actions);
@@ -169,7 +170,7 @@ mod tests {
             4 => (1_u32..4).prop_map(Move::Give),
             2 => prop::collection::vec(0_u32..12, 0..5).prop_map(Move::TakeBack),
             1 => any::<i32>().prop_map(|by| Move::Order(OrderAction::ChangeFailuresLeft { by })),
-            1 => Just(Move::Order(OrderAction::Shutdown)),
+            1 => Just(Move::Order(OrderAction::Shutdown { stopped: false })),
             1 => any::<bool>().prop_map(|timed_out| Move::Order(OrderAction::Kill { timed_out })),
             4 => Just(Move::EndExample),
             1 => Just(Move::Close),

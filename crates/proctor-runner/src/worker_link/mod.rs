@@ -144,8 +144,10 @@ mod tests {
         let (mut seat, orders) = SlotSeat::new((3, 2), inbox, "marks".into());
         assert_eq!((seat.reports.slot(), seat.reports.generation()), (3, 2));
         let mut numbers = OrderNumbers::default();
-        let (first, second) =
-            (numbers.number(OrderAction::Shutdown), numbers.number(OrderAction::Shutdown));
+        let (first, second) = (
+            numbers.number(OrderAction::Shutdown { stopped: false }),
+            numbers.number(OrderAction::Shutdown { stopped: false }),
+        );
         for order in [&first, &first, &second, &first] {
             orders.send(order.clone()).unwrap();
         }

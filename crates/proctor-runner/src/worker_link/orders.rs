@@ -27,12 +27,15 @@ pub(crate) enum OrderAction {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         failures_left: Option<u32>,
     },
+    /// Prepare a process of `proctor mutate` before its first example; answered by [`Report::Prepared`](super::reports::Report).
+    Prepare { request: serde_json::Value },
     /// So many more failures are allowed, or fewer.
     ChangeFailuresLeft { by: i32 },
     /// Give back those of these examples that have not been started.
     GiveBack { examples: Vec<ExampleRun> },
-    /// Start nothing more, and end when what runs has ended.
-    Shutdown,
+    /// Start nothing more, and end when what runs has ended. What the worker has defined itself is run before, unless the whole run
+    /// was stopped.
+    Shutdown { stopped: bool },
     /// End now; `timed_out` if it is of interest where the worker hangs.
     Kill { timed_out: bool },
 }
@@ -102,8 +105,9 @@ pub(super) mod tests {
             (prop::collection::vec(runs(), 0..3), prop::option::of(any::<u32>()))
                 .prop_map(|(units, failures_left)| OrderAction::Run { units, failures_left }),
             any::<i32>().prop_map(|by| OrderAction::ChangeFailuresLeft { by }),
+            any::<i32>().prop_map(|line| OrderAction::Prepare { request: json!([line, "a"]) }),
             runs().prop_map(|examples| OrderAction::GiveBack { examples }),
-            Just(OrderAction::Shutdown),
+            any::<bool>().prop_map(|stopped| OrderAction::Shutdown { stopped }),
             any::<bool>().prop_map(|timed_out| OrderAction::Kill { timed_out }),
         ]
     }

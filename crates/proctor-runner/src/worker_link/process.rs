@@ -131,8 +131,9 @@ async fn serve(launching: BoxFuture<Result<LaunchedProcess, LaunchError>>, seat:
                     }
                     kill();
                 }
-                OrderAction::Shutdown => {
-                    ending = Some(tokio::spawn(shut_down(channel.clone(), reports.clone())));
+                OrderAction::Shutdown { stopped } => {
+                    let ended = shut_down(channel.clone(), reports.clone(), stopped);
+                    ending = Some(tokio::spawn(ended));
                 }
                 action => {
                     if let OrderAction::Run { units, .. } = &action {
@@ -196,8 +197,8 @@ async fn wait_for_overdue_exit(channel: Channel) {
 }
 
 /// Asks a worker to end: what it has not started is not to be started; then it may go. Its last answer says how much it has sent.
-async fn shut_down(channel: Channel, reports: ReportSender) -> bool {
-    let _ = channel.request("cancel", &json!({}), None).await;
+async fn shut_down(channel: Channel, reports: ReportSender, stopped: bool) -> bool {
+    let _ = channel.request("cancel", &json!({ "stopped": stopped }), None).await;
     match channel.request("__shutdown__", &(), None).await {
         Ok(reply) => {
             let farewell = reply.body.parse().unwrap_or_default();
@@ -316,12 +317,19 @@ fn send_order(order: OrderAction, channel: &Channel, reports: &ReportSender, mar
                 };
                 reports.send(Report::Returned { examples }).await;
             }
+            OrderAction::Prepare { request } => {
+                let reply = match channel.request("prepare", &request, None).await {
+                    Ok(reply) => reply.body.value(),
+                    Err(error) => json!({ "not_prepared": error.to_string() }),
+                };
+                reports.send(Report::Prepared { reply }).await;
+            }
             OrderAction::ChangeFailuresLeft { by } => {
                 // A worker that is gone needs to know nothing.
                 let _ = channel.notify("failures_left", &json!({"by": by})).await;
             }
             // These are not sent from here.
-            OrderAction::Shutdown | OrderAction::Kill { .. } => {}
+            OrderAction::Shutdown { .. } | OrderAction::Kill { .. } => {}
         }
     });
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::orders::ExampleRun;
 use crate::dispatch::Exit;
+use crate::example::Listed;
 
 /// Reports of one generation of one slot that travel together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -54,12 +55,18 @@ pub(crate) enum Report {
     Unreadable { message: String },
     /// The run has spent what it may: nothing more is to be started.
     BudgetSpent,
+    /// It has carried out [`OrderAction::Prepare`](super::orders::OrderAction), or says why not.
+    Prepared { reply: serde_json::Value },
+    /// It tells about traced lines or the state of a mutant, for `proctor mutate`.
+    Mutation { notice: serde_json::Value },
     /// It has given these back.
     Returned { examples: Vec<ReturnedExample> },
     /// The side that serves this slot can serve one more of the same suite.
     SlotJoined,
     /// This slot is not to be served again once it has ended. It finishes what it runs.
     SlotLeft,
+    /// It has defined these while it ran others; nobody else can run them, and it will.
+    LateExamples { examples: Vec<Listed> },
     /// It will not run these.
     Refused { examples: Vec<ExampleRun>, reason: String },
     /// How much the worker has sent, by its own count, when it ends properly.
@@ -296,10 +303,16 @@ mod tests {
             (text(), text()).prop_map(|(level, message)| Report::Log { level, message }),
             text().prop_map(|message| Report::Unreadable { message }),
             Just(Report::BudgetSpent),
+            text().prop_map(|text| Report::Prepared { reply: text.into() }),
+            text().prop_map(|text| Report::Mutation { notice: text.into() }),
             Just(Report::SlotJoined),
             Just(Report::SlotLeft),
             (text(), 1_u32..9).prop_map(|(key, repeat)| {
                 Report::Returned { examples: vec![ReturnedExample { key, repeat }] }
+            }),
+            (text(), text()).prop_map(|(key, file)| {
+                let listed = serde_json::json!({ "key": key, "file": file, "path": [file] });
+                Report::LateExamples { examples: vec![serde_json::from_value(listed).unwrap()] }
             }),
             (runs(), text()).prop_map(|(examples, reason)| Report::Refused { examples, reason }),
             any::<[Option<u64>; 3]>().prop_map(|[started, finished, errors]| {

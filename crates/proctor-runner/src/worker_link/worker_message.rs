@@ -8,6 +8,7 @@ use proctor_process::protocol::{EventFields, Notification, kind};
 use serde::Deserialize;
 
 use super::reports::{Report, first};
+use crate::example::Listed;
 
 /// Why a notification is no report.
 #[derive(Debug, thiserror::Error)]
@@ -22,11 +23,23 @@ enum MessageError {
     NoKey(&'static str),
     #[error("{0}")]
     Log(serde_json::Error),
+    #[error("late examples that cannot be read: {0}")]
+    LateExamples(serde_json::Error),
     #[error("a notification of type `{0}`")]
     UnknownKind(Box<str>),
     /// The channel itself could not read the line.
     #[error("{0}")]
     Line(String),
+}
+
+/// Tells about traced lines or the state of a mutant.
+const MUTATION: &str = "mutation";
+/// Announces examples that were defined while others ran.
+const LATE_EXAMPLES: &str = "late_examples";
+
+#[derive(Deserialize)]
+struct LateExamples {
+    examples: Vec<Listed>,
 }
 
 #[derive(Deserialize)]
@@ -44,6 +57,12 @@ pub(crate) fn read_notification(notification: Notification) -> Report {
         kind::EVENT => event.ok_or(MessageError::NoEvent).and_then(read_event),
         kind::LOG => serde_json::from_str(body.as_str())
             .map(|LogLine { level, message }| Report::Log { level, message })
+            .map_err(MessageError::Log),
+        LATE_EXAMPLES => serde_json::from_str(body.as_str())
+            .map(|LateExamples { examples }| Report::LateExamples { examples })
+            .map_err(MessageError::LateExamples),
+        MUTATION => serde_json::from_str(body.as_str())
+            .map(|notice| Report::Mutation { notice })
             .map_err(MessageError::Log),
         kind::UNREADABLE => Err(MessageError::Line(unreadable_line(body.as_str()))),
         _ => Err(MessageError::UnknownKind(kind)),
@@ -168,6 +187,7 @@ mod tests {
                 "`key`",
             ),
             (r#"{"type":"gossip"}"#, "gossip"),
+            (r#"{"type":"late_examples","examples":[{"file":"./a"}]}"#, "late examples"),
             (r#"{"type":"unreadable_line","message":"cut off"}"#, "cut off"),
         ];
         for (line, expected) in lines {

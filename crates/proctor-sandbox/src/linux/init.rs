@@ -1,23 +1,30 @@
 //! The launcher and process 1 of a PID namespace.
 //!
-//! The status of the program goes from init to the launcher through a pipe, since process 1 cannot end by a signal. A second pipe,
+//! The status of the program and what it left behind go from init to the launcher through a pipe, since process 1 cannot end by a signal. A second pipe,
 //! held open by the launcher alone, tells init whether the launcher died before init asked to be killed with it.
 
 use std::convert::Infallible;
 use std::io;
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::OwnedFd;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{DumpableBehavior, Signal};
 
+use super::disk_watch::DiskWatch;
 use super::error::{LaunchError, Step as _};
+use super::left_behind::{self, EndMessage};
 use super::limits::ProcessLimit;
 use super::{Launch, become_program, close_in, descriptors, report as report_error, signals, sys};
-use crate::NOT_CONFINED;
+use crate::launch_report::LaunchReport;
+use crate::{DISK_LIMIT_SIGNAL, NOT_CONFINED};
 
 /// Forks process 1 and ends the way the program ends.
-pub(super) fn run(launch: &Launch, processes: ProcessLimit) -> Result<Infallible, LaunchError> {
+pub(super) fn run(
+    launch: &Launch,
+    processes: ProcessLimit,
+    mut disk: Option<DiskWatch>,
+) -> Result<Infallible, LaunchError> {
     let (status, report) = pipe_with(PipeFlags::CLOEXEC).step("make a pipe")?;
     let (launcher_lives, held_open) = pipe_with(PipeFlags::CLOEXEC).step("make a pipe")?;
     signals::block()?;
@@ -26,9 +33,7 @@ pub(super) fn run(launch: &Launch, processes: ProcessLimit) -> Result<Infallible
             drop((status, held_open));
             match be_init(launch, processes, &report, &launcher_lives) {
                 Ok(never) => match never {},
-                Err(error) => {
-                    sys::exit_at_once(i32::from(report_error(&error, launch.refusals.as_ref())))
-                }
+                Err(error) => sys::exit_at_once(i32::from(report_error(&error, Some(launch)))),
             }
         }
         sys::Fork::Parent(child) => child,
@@ -36,14 +41,17 @@ pub(super) fn run(launch: &Launch, processes: ProcessLimit) -> Result<Infallible
     drop((report, launcher_lives));
     // What only the program shall hold: its end of a pipe must close when the program closes it.
     let _ = descriptors::let_go_of_streams(launch.rpc);
-    let ended = wait_for(init, signals::forward_to_process);
+    let ended = wait_for(init, signals::forward_to_process, disk.as_mut());
     drop(held_open);
-    let mut told = [0; 4];
-    let told = match rustix::io::read(&status, &mut told) {
-        Ok(4) => Some(i32::from_ne_bytes(told)),
-        _ => None,
+    let (told, left_behind) = EndMessage::read(&status);
+    // Also of a program that ended before the watch was due.
+    let disk_limit = disk.as_mut().and_then(DiskWatch::exceeded);
+    let status = match &disk_limit {
+        Some(_) => DISK_LIMIT_SIGNAL,
+        None => told.or(ended).unwrap_or(i32::from(NOT_CONFINED) << 8),
     };
-    sys::end_like(told.or(ended).unwrap_or(i32::from(NOT_CONFINED) << 8))
+    launch.held.report_end(&LaunchReport { error: None, disk_limit, left_behind });
+    sys::end_like(status)
 }
 
 /// Process 1: builds the inside, starts the program, reaps until the program ends.
@@ -63,9 +71,11 @@ fn be_init(
         sys::Fork::Parent(child) => child,
     };
     let _ = descriptors::let_go_of_streams(launch.rpc);
-    let ended = wait_for(program, signals::forward);
+    let ended = wait_for(program, signals::forward, None);
     if let Some(status) = ended {
-        let _ = rustix::io::write(report.as_fd(), &status.to_ne_bytes());
+        let wanted = launch.confinement.report.is_some();
+        let left = if wanted { left_behind::find() } else { Vec::new() };
+        EndMessage::write(report, status, &left);
     }
     // The kernel kills whatever is left.
     sys::exit_at_once(0)
@@ -76,7 +86,7 @@ fn be_program(launch: &Launch, processes: ProcessLimit) -> ! {
     let _ = rustix::process::setsid();
     match become_program(launch, processes) {
         Ok(never) => match never {},
-        Err(error) => sys::exit_at_once(i32::from(report_error(&error, launch.refusals.as_ref()))),
+        Err(error) => sys::exit_at_once(i32::from(report_error(&error, Some(launch)))),
     }
 }
 
@@ -92,8 +102,9 @@ fn die_with_launcher(launcher_lives: &OwnedFd) -> Result<(), LaunchError> {
     Ok(())
 }
 
-/// Reaps children and forwards signals until `child` has ended. Its wait status; `None` if it cannot be had.
-fn wait_for(child: i32, forward: fn(i32, i32)) -> Option<i32> {
+/// Reaps children and forwards signals until `child` has ended. Its wait status; `None` if it cannot be had. Kills it when the disk
+/// limit is exceeded.
+fn wait_for(child: i32, forward: fn(i32, i32), mut disk: Option<&mut DiskWatch>) -> Option<i32> {
     loop {
         loop {
             match sys::reap_one() {
@@ -104,8 +115,13 @@ fn wait_for(child: i32, forward: fn(i32, i32)) -> Option<i32> {
                 Err(_) => return None,
             }
         }
-        if let Ok(Some(number)) = signals::next() {
+        let pause = disk.as_ref().map(|disk| disk.pause());
+        if let Ok(Some(number)) = signals::next(pause) {
             forward(child, number);
+        }
+        if disk.as_mut().is_some_and(|disk| disk.is_due() && disk.exceeded().is_some()) {
+            signals::forward_to_process(child, libc::SIGKILL);
+            disk = None;
         }
     }
 }

@@ -8,10 +8,13 @@
 //! Every layer is applied before the program exists, or nothing is run.
 
 mod descriptors;
+mod disk_watch;
 mod error;
 mod files;
+mod held_files;
 mod init;
 mod landlock_rules;
+mod left_behind;
 mod limits;
 mod mounts;
 mod namespaces;
@@ -32,7 +35,9 @@ use crate::confinement::Confinement;
 use crate::launcher::{self, PROBE, RUN};
 use crate::layer::Layer;
 use crate::{ERROR_PREFIX, NOT_CONFINED, PROGRAM_NOT_FOUND};
+use disk_watch::DiskWatch;
 use error::{LaunchError, Step as _};
+use held_files::HeldFiles;
 
 /// Names the descriptor of the RPC socket, which stays open (`proctor-process` sets it).
 const RPC_VARIABLE: &str = "RPC_SOCKET_FD";
@@ -55,6 +60,7 @@ struct Launch {
     rpc: Option<i32>,
     /// Where errors go while layers are tried; standard error otherwise.
     refusals: Option<OwnedFd>,
+    held: HeldFiles,
 }
 
 /// The launcher's whole life. Call it from a binary, in a process with one thread, before anything is opened, with the arguments
@@ -66,6 +72,10 @@ pub fn launcher_main(
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let outcome = match arguments.split_first() {
         Some((mode, [])) if mode == PROBE => return probe::print(),
+        Some((mode, [user])) if mode == PROBE => match privileges::become_user(user) {
+            Ok(()) => return probe::print(),
+            Err(error) => Err(error),
+        },
         Some((mode, rest)) if mode == RUN => run(rest, variable(RPC_VARIABLE).as_deref()),
         _ => Err(LaunchError::Arguments("the arguments are not those of a launcher".to_owned())),
     };
@@ -92,17 +102,21 @@ fn run(
         .collect::<Result<_, _>>()
         .map_err(|_| LaunchError::Arguments("an argument contains a zero byte".to_owned()))?;
     let program = Program::Command(argv);
-    start(&Launch { confinement, program, folder, rpc, refusals: None })
+    let held = HeldFiles::open(&confinement)?;
+    let launch = Launch { confinement, program, folder, rpc, refusals: None, held };
+    start(&launch).inspect_err(|error| launch.held.report_error(error))
 }
 
 /// Applies what happens outside of the new process ids, then goes on inside.
 fn start(launch: &Launch) -> Result<std::convert::Infallible, LaunchError> {
     let confinement = &launch.confinement;
     let processes = limits::process_limit(confinement)?;
+    let disk = DiskWatch::open(confinement)?;
     namespaces::enter(confinement)?;
     if confinement.has(Layer::PidNamespace) {
-        init::run(launch, processes)
+        init::run(launch, processes, disk)
     } else {
+        launch.held.keep_in_program()?;
         descriptors::leave_terminal()?;
         close_in(launch, processes)?;
         become_program(launch, processes)
@@ -155,7 +169,11 @@ fn become_program(
 }
 
 /// One line on standard error, or the error as JSON for whoever tries layers; and the exit code.
-fn report(error: &LaunchError, refusals: Option<&OwnedFd>) -> u8 {
+fn report(error: &LaunchError, launch: Option<&Launch>) -> u8 {
+    let refusals = launch.and_then(|launch| launch.refusals.as_ref());
+    if let Some(launch) = launch {
+        launch.held.report_error(error);
+    }
     let line = format!("{ERROR_PREFIX}{error}\n");
     // The reader may be gone; the exit code says it too.
     let _ = refusals.map_or_else(

@@ -10,6 +10,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use serde::{Deserialize, Serialize};
 
 use super::error::LaunchError;
+use super::held_files::HeldFiles;
 use super::{Launch, Program, descriptors, report, start, sys};
 use crate::abilities::Abilities;
 use crate::confinement::Confinement;
@@ -101,10 +102,11 @@ fn try_layers(layers: &BTreeSet<Layer>) -> Result<(), Refusal> {
 fn attempt(layers: &BTreeSet<Layer>, refusals: OwnedFd) -> ! {
     let confinement = Confinement::new().layers(layers.iter().copied());
     let (program, folder) = (Program::Nothing, PathBuf::from("/"));
-    let launch = Launch { confinement, program, folder, rpc: None, refusals: Some(refusals) };
+    let (refusals, held) = (Some(refusals), HeldFiles::default());
+    let launch = Launch { confinement, program, folder, rpc: None, refusals, held };
     match start(&launch) {
         Ok(never) => match never {},
-        Err(error) => sys::exit_at_once(i32::from(report(&error, launch.refusals.as_ref()))),
+        Err(error) => sys::exit_at_once(i32::from(report(&error, Some(&launch)))),
     }
 }
 
@@ -124,12 +126,14 @@ mod tests {
     fn what_is_refused_is_left_out_with_what_needs_it() {
         assert!(settle(machine(&[])).is_empty());
         let without_user = settle(machine(&[Layer::UserNamespace]));
-        assert_eq!(without_user.len(), 7);
+        assert_eq!(without_user.len(), 8);
         assert_eq!(without_user[&Layer::UserNamespace], "no");
         assert_eq!(without_user[&Layer::IpcNamespace], "it needs a user namespace: no");
         let keys: Vec<Layer> =
             settle(machine(&[Layer::Landlock, Layer::PidNamespace])).into_keys().collect();
-        assert_eq!(keys, [Layer::MountNamespace, Layer::PidNamespace, Layer::Landlock]);
+        let expected =
+            [Layer::MountNamespace, Layer::PidNamespace, Layer::Landlock, Layer::DiskLimit];
+        assert_eq!(keys, expected);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Signals of the launcher and of init: all blocked and taken one by one.
 
 use std::io;
+use std::time::Duration;
 
 use super::error::{LaunchError, Step as _};
 use super::sys;
@@ -19,9 +20,9 @@ pub(super) fn restore() -> Result<(), LaunchError> {
     sys::set_signal_mask(false).step("restore signals")
 }
 
-/// Waits for a signal: `None` for a child that changed state.
-pub(super) fn next() -> io::Result<Option<i32>> {
-    let number = sys::wait_for_signal()?;
+/// Waits for a signal, at most for `pause`: `None` for a child that changed state, an error if none came.
+pub(super) fn next(pause: Option<Duration>) -> io::Result<Option<i32>> {
+    let number = sys::wait_for_signal(pause)?;
     Ok((number != libc::SIGCHLD).then_some(number))
 }
 

@@ -8,6 +8,7 @@
 use std::ffi::{CStr, CString, c_char};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::time::Duration;
 
 use rustix::thread::UnshareFlags;
 
@@ -114,13 +115,18 @@ pub(super) fn set_signal_mask(all: bool) -> io::Result<()> {
     }
 }
 
-/// Waits for the next of all signals, which must be blocked.
-pub(super) fn wait_for_signal() -> io::Result<i32> {
-    // SAFETY: the set is initialised by the call that fills it; no information is asked for.
+/// Waits for the next of all signals, which must be blocked, at most for `pause`.
+pub(super) fn wait_for_signal(pause: Option<Duration>) -> io::Result<i32> {
+    let mut pause: Option<libc::timespec> = pause.map(|pause| libc::timespec {
+        tv_sec: libc::time_t::try_from(pause.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_nsec: pause.subsec_nanos().into(),
+    });
+    let pause = pause.as_mut().map_or(std::ptr::null(), |pause| &raw const *pause);
+    // SAFETY: the set is initialised by the call that fills it; no information is asked for; the time outlives the call.
     unsafe {
         let mut set = std::mem::zeroed::<libc::sigset_t>();
         libc::sigfillset(&raw mut set);
-        check(libc::sigwaitinfo(&raw const set, std::ptr::null_mut()))
+        check(libc::sigtimedwait(&raw const set, std::ptr::null_mut(), pause))
     }
 }
 

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use proctor_process::{ChildEnvironment, ShortCommand, ShortCommandError};
-use proctor_sandbox::{Abilities, Confinement, Layer, Network};
+use proctor_sandbox::{Abilities, Confinement, LaunchReport, Layer, Network};
 
 use crate::stage::{self, Inherited, PROGRAM, Stage, launcher, users};
 
@@ -275,5 +275,60 @@ fn wait(child: &mut Child) -> std::process::ExitStatus {
             panic!("it did not end");
         }
         std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// The report is out of reach of the program, and says what the exit status does not.
+#[test]
+fn the_report_tells_of_refusals_limits_and_processes_left_behind() {
+    for user in users() {
+        let stage = Stage::new(user).unwrap();
+        let path = stage.base.join("home/report.json");
+        let report = |argv: &[&str]| {
+            let mut confinement = stage.confinement().report(&path);
+            confinement.limits.processor_seconds = None;
+            let argv = launcher().wrap(&confinement, argv);
+            let output = stage.run(&argv, Stdio::null(), Inherited::new());
+            (output.status, LaunchReport::read(&path).unwrap())
+        };
+        let (status, said) = report(&["sh", "-c", "exit 3"]);
+        assert_eq!((status.code(), said), (Some(3), LaunchReport::default()));
+        let (status, said) = report(&["sh", "-c", "setsid sleep 77 & exit 4"]);
+        assert_eq!(status.code(), Some(4));
+        let commands: Vec<&str> =
+            said.left_behind.iter().map(|process| process.command.as_str()).collect();
+        assert_eq!(commands, ["sleep 77"], "{said:?}");
+        let (status, said) = report(&["/no/such/program"]);
+        assert_eq!(status.code(), Some(127));
+        assert!(said.error.unwrap().starts_with("cannot run /no/such/program"));
+        // The same words and code of a program are its own.
+        let forged = "echo 'proctor sandbox: cannot run x' >&2; exit 126";
+        let (status, said) = report(&["sh", "-c", forged]);
+        assert_eq!((status.code(), said), (Some(126), LaunchReport::default()));
+        let files = "i=0; while [ $i -lt 2500 ]; do : > f$i; i=$((i+1)); done; exit 0";
+        let (status, said) = report(&["sh", "-c", files]);
+        assert_eq!(status.signal(), Some(libc::SIGXFSZ), "{said:?}");
+        assert_eq!(said.disk_limit.unwrap(), "it made more than 2000 files");
+    }
+}
+
+/// Locks are held as long as something confined lives, with and without a PID namespace.
+#[test]
+fn locks_are_held_until_the_last_process_has_ended() {
+    let stage = Stage::new(users()[0]).unwrap();
+    let path = stage.base.join("home/lock");
+    let is_free = || fs::File::open(&path).is_ok_and(|file| file.try_lock().is_ok());
+    for layers in [Layer::ALL.to_vec(), FALLBACK.to_vec()] {
+        let confinement = Confinement::new().lock(&path).layers(layers);
+        let mut child = start(&shell(&confinement, "echo ready; exec sleep 60"));
+        wait_until_ready(&mut child);
+        assert!(!is_free());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while !is_free() {
+            assert!(Instant::now() < deadline, "the lock is still held");
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 }

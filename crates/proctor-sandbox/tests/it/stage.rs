@@ -150,6 +150,8 @@ impl Stage {
             processes: Some(64),
             processor_seconds: Some(1),
             fresh_bytes: 16 << 20,
+            written_bytes: Some(64 << 20),
+            written_files: Some(2000),
         };
         Confinement::new()
             .readable(PROGRAM)

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Context, Path, Query, blocking, listed, within};
 use crate::error::ApiError;
-use crate::rows::{Row, rows};
+use crate::rows::{Row, known_examples, mentions};
 use proctor_verdict::{ExampleVerdict, RunState};
 
 /// The most events in one answer.
@@ -49,13 +49,20 @@ pub(super) async fn list(
         let state = run.state();
         let recording = run.recording();
         let query = choice.q.as_deref().unwrap_or_default().to_lowercase();
-        let matching: Vec<Row<'_>> = rows(recording.run(), state.is_over())
-            .filter(|row| choice.status.as_deref().is_none_or(|status| row.has_status(status)))
-            .filter(|row| query.is_empty() || row.mentions(&query))
+        // Verdicts are made only of those that are shown, unless they choose.
+        let seen = recording.run();
+        let over = state.is_over();
+        let matching: Vec<&Example> = known_examples(seen)
+            .filter(|example| query.is_empty() || mentions(example, &query))
+            .filter(|example| {
+                let status = choice.status.as_deref();
+                status.is_none_or(|status| Row::of(example, seen, over).has_status(status))
+            })
             .collect();
         let total = matching.len();
         let part = matching.into_iter().skip(choice.offset.unwrap_or_default());
-        let rows = part.take(choice.limit.unwrap_or(usize::MAX)).collect();
+        let part = part.take(choice.limit.unwrap_or(usize::MAX));
+        let rows = part.map(|example| Row::of(example, seen, over)).collect();
         let answer = ExampleList { state, last_seq: recording.last_seq(), total, rows };
         serde_json::to_string(&answer).map_err(ApiError::internal)
     })

@@ -6,6 +6,7 @@ mod journal;
 mod runs;
 mod specs;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,14 +14,15 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::header::{
-    AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, COOKIE, HOST, LOCATION, ORIGIN,
-    REFERRER_POLICY, SET_COOKIE, X_CONTENT_TYPE_OPTIONS,
+    AUTHORIZATION, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, COOKIE,
+    HOST, LOCATION, ORIGIN, REFERRER_POLICY, SET_COOKIE, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use futures_util::StreamExt as _;
+use proctor_redact::Redactor;
 
 use crate::access::{Admission, Refused, RequestHeaders, without_token};
 use crate::error::ApiError;
@@ -89,7 +91,25 @@ async fn wrong_method() -> ApiError {
     )
 }
 
-/// Checks access, and sets the security headers of every response.
+/// A JSON response without secrets: recordings of other people and of older versions may hold some. Pages and assets are our own,
+/// and streams filter message by message.
+async fn without_secrets(response: Response, redactor: &Redactor) -> Response {
+    let content_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    if !content_type.is_some_and(|value| value.starts_with("application/json")) {
+        return response;
+    }
+    let (mut parts, body) = response.into_parts();
+    let Ok(bytes) = axum::body::to_bytes(body, usize::MAX).await else {
+        return ApiError::internal("the response could not be put together").into_response();
+    };
+    if let Cow::Owned(clean) = redactor.redact_json_line(&bytes) {
+        parts.headers.remove(CONTENT_LENGTH);
+        return Response::from_parts(parts, clean.into());
+    }
+    Response::from_parts(parts, bytes.into())
+}
+
+/// Checks access, filters secrets, and sets the security headers of every response.
 async fn check_access(State(shared): Context, request: Request, next: Next) -> Response {
     let query = request.uri().query().map(ToOwned::to_owned);
     let admission = access_headers(request.headers(), query.as_deref())
@@ -100,7 +120,10 @@ async fn check_access(State(shared): Context, request: Request, next: Next) -> R
             request.uri().path(),
             query.as_deref().unwrap_or_default(),
         ),
-        Ok(_) => next.run(with_body_timeout(request, shared.limits.body)).await,
+        Ok(_) => {
+            let response = next.run(with_body_timeout(request, shared.limits.body)).await;
+            without_secrets(response, &shared.redactor).await
+        }
         Err(refused) => refusal_response(refused),
     };
     let headers = response.headers_mut();

@@ -11,14 +11,14 @@ use proctor_events::Status;
 use proctor_history::{History, RunRow};
 use proctor_record::control::ControlError;
 use proctor_record::{RunData, RunFolder};
-use proctor_verdict::RunState;
+use proctor_verdict::{Counts, RunState};
 use serde::{Deserialize, Serialize};
 
 use super::{Context, Path, Query, blocking, within};
 use crate::error::ApiError;
 use crate::open_runs::OpenRun;
 use crate::recorded_end::RecordedEnd;
-use crate::rows::{Header, rows};
+use crate::rows::{Header, known_examples};
 use crate::run_names;
 use crate::server::Shared;
 
@@ -220,7 +220,7 @@ fn from_recording(run: &OpenRun) -> Listing {
         duration_ms: seen.duration_ms.map(proctor_events::Millis::get),
         exit_code: verdict.exit_code().map(i32::from),
         planned: seen.planned,
-        counts: counts(seen, verdict.is_over()),
+        counts: counts(&run.counts(&recording, verdict.is_over())),
         cost_usd: Some(cost(seen)),
         argv: info.as_ref().map(|info| info.argv.clone()).unwrap_or_default(),
         commit: git.map(|git| git.commit.clone()),
@@ -236,8 +236,8 @@ fn cost(run: &RunData) -> f64 {
 }
 
 /// The verdicts of the examples, counted; what did not occur is left out.
-fn counts(run: &RunData, over: bool) -> BTreeMap<String, u64> {
-    let counts = serde_json::to_value(run.summary_if(over)).unwrap_or_default();
+fn counts(counts: &Counts) -> BTreeMap<String, u64> {
+    let counts = serde_json::to_value(counts).unwrap_or_default();
     let all: BTreeMap<String, u64> = serde_json::from_value(counts).unwrap_or_default();
     statuses(&all)
 }
@@ -278,8 +278,8 @@ pub(super) async fn one(
                 exit_code: verdict.exit_code().map(i32::from),
                 ..Header::of(recording.run())
             },
-            counts: counts(recording.run(), over),
-            examples: rows(recording.run(), over).count(),
+            counts: counts(&run.counts(&recording, over)),
+            examples: known_examples(recording.run()).count(),
             problems: recording.unusable_lines(),
         }))
     })

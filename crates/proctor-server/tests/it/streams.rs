@@ -130,6 +130,11 @@ fn the_older_form() {
         let mut resumed = connect(&fixture, "&run=r&format=envelope&since=6").await;
         let again = next(&mut resumed).await.unwrap();
         assert_eq!(again, failed, "a client that resumes gets the same words");
+        let mut counted = connect(&fixture, "&run=r&progress=each&format=envelope&since=6").await;
+        assert_eq!(next(&mut counted).await.unwrap(), failed);
+        let progress = next(&mut counted).await.unwrap();
+        assert_eq!((&progress["event"], &progress["seq"]), (&"progress".into(), &failed["seq"]));
+        assert_eq!(progress["data"]["completed"], 2, "with the results before: {progress}");
     });
 }
 
@@ -138,9 +143,14 @@ fn strange_wishes_are_refused_before_the_handshake() {
     let fixture = TestServer::new();
     fixture.record("r", &small_run());
     block_on(async {
-        for (query, status) in
-            [("&run=zzz", 404), ("&since=x", 400), ("&format=xml", 400), ("&sinse=1", 400)]
-        {
+        for (query, status) in [
+            ("&run=zzz", 404),
+            ("&since=x", 400),
+            ("&format=xml", 400),
+            ("&sinse=1", 400),
+            ("&progress=all", 400),
+            ("&run=r&progress=each&example=bbb", 400),
+        ] {
             let url = format!("ws://127.0.0.1:{}/ws?token={TOKEN}{query}", fixture.port());
             match tokio_tungstenite::connect_async(url).await {
                 Err(tokio_tungstenite::tungstenite::Error::Http(response)) => {

@@ -98,6 +98,7 @@ impl TestServer {
             journal: Some(folder.path().join(".claude/journal")),
             limits,
             mcp: None,
+            redactor: proctor_redact::Redactor::default(),
         })
         .unwrap();
         Self { server, store, folder, writers: Mutex::default() }

@@ -2,8 +2,11 @@ use std::net::TcpStream as StdTcpStream;
 use std::sync::mpsc;
 
 use futures_util::StreamExt as _;
-use proctor_events::{Bus, BusConfig, Event, WorkerLog};
+use proctor_events::{
+    Bus, BusConfig, Event, ExampleFinished, ExampleStarted, Status, SuiteStarted, WorkerLog,
+};
 use proctor_record::JsonlRecorder;
+use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 
@@ -16,6 +19,14 @@ struct TestObserver {
 }
 
 fn fixture(token: Option<&str>, stall_after: Duration) -> TestObserver {
+    fixture_with_pace(token, stall_after, END_PACE)
+}
+
+fn fixture_with_pace(
+    token: Option<&str>,
+    stall_after: Duration,
+    end_pace: EndPace,
+) -> TestObserver {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("events.jsonl");
     let bus = Bus::new(BusConfig {
@@ -28,7 +39,7 @@ fn fixture(token: Option<&str>, stall_after: Duration) -> TestObserver {
     bus.add_recorder(feed.recorder());
     let address =
         WebSocketAddress { host: "127.0.0.1".into(), port: 0, token: token.map(Into::into) };
-    let observer = WebSocketObserver::start_with(&address, feed, stall_after).unwrap();
+    let observer = WebSocketObserver::start_with(&address, feed, stall_after, end_pace).unwrap();
     TestObserver { bus, observer, _folder: folder }
 }
 
@@ -45,7 +56,7 @@ impl TestObserver {
 
     fn finish(self) {
         self.bus.close(Duration::from_secs(10));
-        self.observer.finish(Duration::from_secs(20));
+        self.observer.finish();
     }
 }
 
@@ -110,7 +121,46 @@ fn the_older_form_is_served_on_request() {
         let (mut socket, _) = tokio_tungstenite::connect_async(url).await.unwrap();
         socket.next().await.unwrap().unwrap().into_text().unwrap()
     });
-    assert_eq!(&*text, r#"{"data":{"line":"line 0"},"event":"WorkerLog"}"#);
+    assert_eq!(&*text, r#"{"data":{"line":"line 0"},"event":"WorkerLog","run_id":"run","seq":1}"#);
+    fixture.finish();
+}
+
+/// Audit R8: a client that knows the last `seq` misses nothing, and what it gets does not depend on where it began.
+#[test]
+fn r8_the_older_form_is_resumed_with_descriptions_and_counts() {
+    let fixture = fixture(None, STALL_TIMEOUT);
+    let (a, b) = ("a".into(), "b".into());
+    let result = |status| ExampleFinished { status, r#final: Some(true), ..Default::default() };
+    fixture.bus.publish(SuiteStarted { example_count: Some(2), ..Default::default() }.into());
+    for id in [&a, &b] {
+        let started =
+            ExampleStarted { path: vec!["Agent".into(), "works".into()], ..Default::default() };
+        fixture.bus.publish(Event::new(started).about(id));
+    }
+    fixture.bus.publish(Event::new(result(Status::Failed)).about(&a));
+    fixture.bus.publish(Event::new(result(Status::Passed)).about(&b));
+    let messages = |since: u64| {
+        let url = fixture.url(&format!("?format=envelope&progress=each&since={since}"));
+        block_on(async {
+            let (mut socket, _) = tokio_tungstenite::connect_async(url).await.unwrap();
+            let mut messages = Vec::new();
+            while messages.last().is_none_or(|last: &Value| last["data"]["completed"] != 2) {
+                let text = socket.next().await.unwrap().unwrap().into_text().unwrap();
+                messages.push(serde_json::from_str(&text).unwrap());
+            }
+            messages
+        })
+    };
+    let all = messages(0);
+    let seqs: Vec<&Value> = all.iter().map(|message| &message["seq"]).collect();
+    assert_eq!(seqs, [1, 2, 3, 4, 4, 5, 5]);
+    assert!(all.iter().all(|message| message["run_id"] == "run"));
+    assert_eq!(all[3]["data"]["full_description"], "Agent works");
+    assert_eq!(all[6]["data"], json!({"completed": 2, "total": 2, "failures": 1}));
+    for since in 1..5 {
+        let after = all.iter().filter(|message| message["seq"].as_u64() > Some(since));
+        assert_eq!(messages(since), after.cloned().collect::<Vec<_>>(), "since {since}");
+    }
     fixture.finish();
 }
 
@@ -155,17 +205,18 @@ fn a_stuck_client_is_dropped_and_waited_for_by_nobody() {
     }
     let started = std::time::Instant::now();
     fixture.bus.close(time_limit);
-    fixture.observer.finish(time_limit);
+    fixture.observer.finish();
     assert!(started.elapsed() < time_limit, "nobody waits for the stuck client");
     let lengths: Vec<usize> = readers.into_iter().map(|r| r.join().unwrap().len()).collect();
     assert_eq!(lengths, [20_000]);
     drop(stuck);
 }
 
-/// Audit R7: the end of the run is not held up, and the client knows where to go on.
+/// Audit R7: the end of the run is not held up by a client that is too slow, and the client knows where to go on.
 #[test]
 fn r7_a_client_that_is_behind_at_the_end_is_told_where_to_resume() {
-    let fixture = fixture(None, STALL_TIMEOUT);
+    let impatient = EndPace { window: Duration::from_millis(1), windows: 1 };
+    let fixture = fixture_with_pace(None, STALL_TIMEOUT, impatient);
     let url = fixture.url("");
     let (connected, signals) = mpsc::channel();
     let (go, may_read) = mpsc::channel::<()>();
@@ -194,7 +245,7 @@ fn r7_a_client_that_is_behind_at_the_end_is_told_where_to_resume() {
     }
     fixture.bus.close(Duration::from_secs(10));
     go.send(()).unwrap();
-    fixture.observer.finish(Duration::ZERO);
+    fixture.observer.finish();
     let (mut texts, close) = client.join().unwrap();
     let last = texts.pop().unwrap();
     texts.retain(|event| event["event_type"] == "WorkerLog");

@@ -1,4 +1,7 @@
+use serde_json::Value;
+
 use super::*;
+use crate::message_form::{MessageFormat, ProgressFrequency};
 
 /// A client that takes a message every so often.
 struct SlowClient {
@@ -53,7 +56,7 @@ impl EventCursor for Finished {
 
     async fn catch_up(&mut self) {}
 
-    async fn example_starts(&mut self) -> io::Result<Vec<StreamEvent>> {
+    async fn earlier(&mut self, _: &[&str]) -> io::Result<Vec<StreamEvent>> {
         Ok(Vec::new())
     }
 
@@ -78,7 +81,20 @@ struct Outcome {
 }
 
 fn play(pace_ms: u64, stop_after: Option<Duration>, since: u64, format: MessageFormat) -> Outcome {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let options = MessageOptions { format, ..MessageOptions::default() };
+    play_with_pace(pace_ms, stop_after, since, options, None)
+}
+
+/// The clock jumps from one timer to the next, so nothing here depends on how busy the machine is.
+fn play_with_pace(
+    pace_ms: u64,
+    stop_after: Option<Duration>,
+    since: u64,
+    options: MessageOptions,
+    end_pace: Option<EndPace>,
+) -> Outcome {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let runtime = builder.enable_all().start_paused(true).build().unwrap();
     runtime.block_on(async {
         let (texts, closed) = (std::sync::Arc::default(), std::sync::Arc::default());
         let client = SlowClient {
@@ -88,13 +104,14 @@ fn play(pace_ms: u64, stop_after: Option<Duration>, since: u64, format: MessageF
         };
         let (stop, stopped) = watch::channel(false);
         let limits = SessionLimits {
-            stall_after: Duration::from_secs(20),
+            stall_after: Duration::from_hours(1),
             after_stop: Duration::ZERO,
             close_timeout: Duration::from_secs(5),
+            end_pace,
         };
         let mut session = Session::new(client, WriteProgress::default(), limits, stopped);
         let mut cursor = Finished { next: since + 1, last: 3000 };
-        let streaming = session.stream(&mut cursor, format, since);
+        let streaming = session.stream(&mut cursor, options, since);
         let stopping = async {
             match stop_after {
                 Some(after) => {
@@ -161,6 +178,59 @@ fn r7_a_client_that_is_cut_off_is_told_where_to_resume() {
         let (code, reason) = outcome.closed.unwrap();
         assert_eq!(code, close_code::AWAY);
         assert!(reason.contains(&format!("since={sent}")) && reason.len() < 124, "{reason}");
+    }
+}
+
+/// Audit R7: five minutes of 5-second windows, in which a client that needs almost all of them is served to the end.
+#[test]
+fn r7_a_slow_client_that_keeps_pace_gets_everything_after_the_end() {
+    let pace = EndPace { window: Duration::from_secs(5), windows: 60 };
+    for (milliseconds, served) in [(1, true), (95, true), (120, false), (4000, false)] {
+        let options = MessageOptions::default();
+        let outcome = play_with_pace(milliseconds, None, 0, options, Some(pace));
+        let sent = of_type(&outcome, "WorkerLog").len();
+        assert_eq!(sent == 3000, served, "{milliseconds} ms an event: {sent}");
+        let end = if served { SessionEnd::StreamEnded } else { SessionEnd::CutOff };
+        assert_eq!(outcome.end, end, "{milliseconds} ms an event");
+        assert_eq!(of_type(&outcome, "StreamClosing").len(), usize::from(!served));
+    }
+}
+
+#[test]
+fn a_client_that_wants_progress_after_each_result_gets_it_in_both_forms() {
+    let result = |seq: u64, status: &str| {
+        StreamEvent {
+        seq,
+        text: format!(
+            r#"{{"seq":{seq},"run_id":"r","event_type":"ExampleFinished","example_id":"e{seq}","status":"{status}"}}"#
+        )
+        .into(),
+    }
+    };
+    let recorded = StreamEvent {
+        seq: 5,
+        text: r#"{"seq":5,"event_type":"Progress","completed":2,"total":3,"failures":1}"#.into(),
+    };
+    for format in [MessageFormat::Flat, MessageFormat::Envelope] {
+        let options = MessageOptions { format, progress: ProgressFrequency::Each };
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let mut cursor = Finished { next: 1, last: 0 };
+        let mut form = runtime.block_on(MessageForm::new(options, &mut cursor)).unwrap();
+        let mut messages = |event: &StreamEvent| {
+            let texts = form.messages(event).into_iter().flatten();
+            texts.map(|text| serde_json::from_str::<Value>(&text).unwrap()).collect::<Vec<_>>()
+        };
+        assert_eq!(messages(&result(3, "passed")).len(), 2);
+        let failed = messages(&result(4, "failed"));
+        let progress = match format {
+            MessageFormat::Flat => json!({"seq": 4, "run_id": "r", "event_type": "Progress",
+                "completed": 2, "total": 2, "failures": 1}),
+            MessageFormat::Envelope => json!({"seq": 4, "run_id": "r", "event": "progress",
+                "data": {"completed": 2, "total": 2, "failures": 1}}),
+        };
+        assert_eq!(failed[1], progress);
+        assert_eq!(messages(&recorded).len(), 1, "the runner knows the total");
+        assert_eq!(messages(&recorded).len(), 0, "which has been told now");
     }
 }
 

@@ -189,7 +189,7 @@ fn fan_out(folder: &Path) -> Outcome {
     bus.close(Duration::from_secs(5));
     let delivered = clients.join().map_err(|_| "a client failed")?;
     let taken = started.elapsed();
-    observer.finish(Duration::from_secs(5));
+    observer.finish();
     let expected = CLIENTS as u64 * u64::from(EVENTS);
     say(&format!(
         "fan-out to {CLIENTS} WebSocket clients: {delivered} of {expected} messages, {:.0} messages/s; publisher done after {} ms of {} ms",

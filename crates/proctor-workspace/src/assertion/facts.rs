@@ -1,5 +1,7 @@
 //! What assertions are judged by: the result of a run, its session, its output, and the files.
 
+use proctor_text::VisibleMatch;
+use regex::Regex;
 use serde_json::{Value, json};
 
 use crate::contained_path::{PathProblem, RelPath, Root};
@@ -36,7 +38,41 @@ pub(crate) struct Facts<'a> {
     pub(crate) read_bytes: u64,
 }
 
+/// A text that a pattern is sought in.
+pub(super) struct TestedText {
+    pub(super) text: String,
+    /// Whether secrets were masked in it when it was kept. A mask in any other text is the program's own.
+    is_filtered: bool,
+}
+
+impl TestedText {
+    /// A text that was kept without secrets.
+    pub(super) fn filtered(text: String) -> Self {
+        Self { text, is_filtered: true }
+    }
+
+    pub(super) fn find(&self, pattern: &Regex) -> VisibleMatch {
+        if self.is_filtered {
+            let matches = pattern.find_iter(&self.text).map(|found| found.range());
+            return VisibleMatch::of(&self.text, matches);
+        }
+        let found = pattern.find(&self.text).map(|found| found.range());
+        found.map_or(VisibleMatch::Absent, VisibleMatch::Found)
+    }
+}
+
+/// Whether we write this file of the workspace, without secrets. All other files are kept byte for byte.
+pub(super) fn is_filtered(path: &str) -> bool {
+    let parsed = RelPath::parse(path).map(|path| path.to_string());
+    parsed.is_ok_and(|path| crate::tools::run::folder::is_session_file(&path))
+}
+
 impl Facts<'_> {
+    /// A file that a pattern is sought in.
+    pub(super) fn tested_file(&self, path: &str) -> Result<TestedText, FileError> {
+        Ok(TestedText { text: self.text(path)?, is_filtered: is_filtered(path) })
+    }
+
     /// A file as text.
     pub(super) fn text(&self, path: &str) -> Result<String, FileError> {
         let parsed = RelPath::parse(path)?;

@@ -1,9 +1,10 @@
 //! Judging: one small function per sort of assertion; the match only routes.
 
+use proctor_text::{VisibleMatch, has_mask};
 use regex::Regex;
 use serde_json::{Value, json};
 
-use super::facts::FileError;
+use super::facts::{FileError, TestedText, is_filtered};
 use super::{Assertion, AssertionResult, Facts, json_path};
 use crate::session::view;
 use crate::snapshot::CURRENT;
@@ -15,7 +16,12 @@ struct AssertionOutcome {
     expected: Value,
     actual: Value,
     problem: Option<String>,
+    /// Whether the problem is that nobody can know if it holds.
+    undecided: bool,
 }
+
+/// The way out where a mask hides what is asserted.
+const WHAT_TO_DO: &str = "secrets are masked as [redacted] in the session and the outputs of a run; let the program write the text to a file of its own, which is kept as it is, and assert on that, or assert on something that is not masked";
 
 fn verdict(
     passed: bool,
@@ -23,7 +29,23 @@ fn verdict(
     actual: Value,
     problem: impl FnOnce() -> String,
 ) -> AssertionOutcome {
-    AssertionOutcome { expected, actual, problem: (!passed).then(problem) }
+    AssertionOutcome { expected, actual, problem: (!passed).then(problem), undecided: false }
+}
+
+/// The outcome of what a mask may hide: whether it is about what must be there or what must not, nothing was shown.
+fn undecided(expected: Value, actual: Value, what: &str) -> AssertionOutcome {
+    let problem = Some(format!("it cannot be decided, for {what} has masked text: {WHAT_TO_DO}"));
+    AssertionOutcome { expected, actual, problem, undecided: true }
+}
+
+impl AssertionOutcome {
+    /// The same if it holds, or if nothing is hidden; otherwise undecided.
+    fn unless_hidden(self, is_hidden: bool, what: &str) -> Self {
+        match self.problem {
+            Some(_) if is_hidden => undecided(self.expected, self.actual, what),
+            _ => self,
+        }
+    }
 }
 
 /// Judges all of them; one that fails or cannot be judged keeps none from being judged.
@@ -36,6 +58,7 @@ fn judge(assertion: &Assertion, facts: &Facts<'_>) -> AssertionResult {
         AssertionResult { assertion: assertion.name().to_owned(), ..AssertionResult::default() };
     let verdict = route(assertion, facts, &mut result);
     result.passed = verdict.problem.is_none();
+    result.undecided = verdict.undecided;
     result.expected = verdict.expected;
     result.actual = verdict.actual;
     result.message = verdict.problem;
@@ -61,11 +84,11 @@ fn route(
         }
         Assertion::FileContains { path, pattern } => {
             (result.path, result.pattern) = (Some(path.clone()), Some(pattern.clone()));
-            matching(facts.text(path), path, pattern, true)
+            matching(facts.tested_file(path), path, pattern, true)
         }
         Assertion::FileNotContains { path, pattern } => {
             (result.path, result.pattern) = (Some(path.clone()), Some(pattern.clone()));
-            matching(facts.text(path), path, pattern, false)
+            matching(facts.tested_file(path), path, pattern, false)
         }
         Assertion::EventOccurred { topic, payload_pattern, published_only } => {
             (result.topic, result.pattern) = (Some(topic.to_string()), payload_pattern.clone());
@@ -77,13 +100,20 @@ fn route(
         Assertion::EventCount { topic, min, max, exact, published_only } => {
             result.topic = Some(topic.to_string());
             let count = matching_events(facts, topic, *published_only).len() as u64;
+            let hidden = hidden_topics(facts, topic, *published_only);
             let what = format!("events {topic}");
-            of_run(facts, bounds(*min, *max, *exact), |_| counted(count, *min, *max, *exact, &what))
+            of_run(facts, bounds(*min, *max, *exact), |_| {
+                let count_as = |count| counted(count, *min, *max, *exact, &what);
+                let judged = count_as(count);
+                let holds = |count| count_as(count).problem.is_none();
+                let differs = (1..=hidden).any(|more| holds(count + more) != holds(count));
+                if differs { undecided(judged.expected, judged.actual, TOPICS) } else { judged }
+            })
         }
         Assertion::ScratchpadContains { pattern } => {
             result.path = Some(facts.scratchpad.clone());
             result.pattern = Some(pattern.clone());
-            matching(facts.text(&facts.scratchpad), "the scratchpad", pattern, true)
+            matching(facts.tested_file(&facts.scratchpad), "the scratchpad", pattern, true)
         }
         Assertion::NoEvent { topic, published_only } => {
             result.topic = Some(topic.to_string());
@@ -94,13 +124,15 @@ fn route(
         Assertion::StdoutContains { pattern } => {
             result.pattern = Some(pattern.clone());
             of_run(facts, json!(pattern), |_| {
-                matching(Ok(facts.stdout.clone()), "standard output", pattern, true)
+                let text = TestedText::filtered(facts.stdout.clone());
+                matching(Ok(text), "standard output", pattern, true)
             })
         }
         Assertion::StderrContains { pattern } => {
             result.pattern = Some(pattern.clone());
             of_run(facts, json!(pattern), |_| {
-                matching(Ok(facts.stderr.clone()), "standard error", pattern, true)
+                let text = TestedText::filtered(facts.stderr.clone());
+                matching(Ok(text), "standard error", pattern, true)
             })
         }
         Assertion::FileUnchanged { path, since } => {
@@ -152,6 +184,7 @@ fn termination(facts: &Facts<'_>, expected: &str) -> AssertionOutcome {
         verdict(actual == expected, json!(expected), json!(actual), || {
             format!("the run ended with {actual}{}", detail(run))
         })
+        .unless_hidden(has_mask(actual), "the reason")
     })
 }
 
@@ -193,7 +226,7 @@ fn file_exists(facts: &Facts<'_>, path: &str) -> AssertionOutcome {
 
 /// Whether a text matches, or must not.
 fn matching(
-    text: Result<String, FileError>,
+    text: Result<TestedText, FileError>,
     name: &str,
     pattern: &str,
     wanted: bool,
@@ -203,18 +236,20 @@ fn matching(
         Ok(text) => text,
         Err(error) => return verdict(false, expected, Value::Null, || error.to_string()),
     };
-    let found = Regex::new(pattern).ok().and_then(|regex| {
-        let found = regex.find(&text)?;
-        Some(line_around(&text, found.start()))
-    });
-    if let Some((number, line)) = found {
-        let actual = json!({"line": number, "text": line});
-        verdict(wanted, expected, actual, || {
-            format!("{name} line {number} matches {pattern:?}: {line}")
-        })
-    } else {
-        let actual = json!(shortened(&text));
-        verdict(!wanted, expected, actual, || format!("{name} does not match {pattern:?}"))
+    let found = Regex::new(pattern).map_or(VisibleMatch::Absent, |regex| text.find(&regex));
+    match found {
+        VisibleMatch::Found(found) => {
+            let (number, line) = line_around(&text.text, found.start);
+            let actual = json!({"line": number, "text": line});
+            verdict(wanted, expected, actual, || {
+                format!("{name} line {number} matches {pattern:?}: {line}")
+            })
+        }
+        VisibleMatch::Absent => {
+            let actual = json!(shortened(&text.text));
+            verdict(!wanted, expected, actual, || format!("{name} does not match {pattern:?}"))
+        }
+        VisibleMatch::Unknown => undecided(expected, json!(shortened(&text.text)), name),
     }
 }
 
@@ -251,6 +286,16 @@ fn matching_events<'a>(
     events.filter(|record| record.topic().is_some_and(|name| pattern.matches(name))).collect()
 }
 
+/// How the topics of a session are called where one of them is masked.
+const TOPICS: &str = "the topic of an event";
+
+/// How many events may have the topic without showing it.
+fn hidden_topics(facts: &Facts<'_>, pattern: &TopicPattern, published_only: bool) -> u64 {
+    let events = facts.events(published_only).into_iter();
+    let topics = events.filter_map(|record| record.topic());
+    topics.filter(|topic| has_mask(topic) && !pattern.matches(topic)).count() as u64
+}
+
 /// The topics that did occur, in order.
 fn topics(facts: &Facts<'_>, published_only: bool) -> Vec<String> {
     let events = facts.events(published_only).into_iter();
@@ -284,9 +329,16 @@ fn event_occurred(
     of_run(facts, expected.clone(), |_| {
         let found = matching_events(facts, name, published_only);
         let pattern = payload.and_then(|pattern| Regex::new(pattern).ok());
-        let passed = found
-            .iter()
-            .any(|record| pattern.as_ref().is_none_or(|regex| regex.is_match(record.payload())));
+        let seen_in = |payload: &str| match &pattern {
+            Some(regex) => TestedText::filtered(payload.to_owned()).find(regex),
+            None => VisibleMatch::Found(0..0),
+        };
+        let seen: Vec<VisibleMatch> =
+            found.iter().map(|record| seen_in(record.payload())).collect();
+        let passed = seen.iter().any(|seen| matches!(seen, VisibleMatch::Found(_)));
+        let hidden_topic = hidden_topics(facts, name, published_only) > 0;
+        let hidden_payload = seen.contains(&VisibleMatch::Unknown);
+        let what = if hidden_payload { "the payload of an event" } else { TOPICS };
         let payloads: Vec<String> =
             found.iter().take(20).map(|record| shortened(record.payload())).collect();
         let actual = json!({"count": found.len(), "payloads": payloads});
@@ -301,6 +353,7 @@ fn event_occurred(
                 format!("{} events {name}, none with a payload that matches", found.len())
             }
         })
+        .unless_hidden(hidden_payload || hidden_topic, what)
     })
 }
 
@@ -328,12 +381,16 @@ fn event_sequence(
             let before = before.join(", ");
             format!("{} did not occur after [{before}]", wanted[found])
         })
+        .unless_hidden(seen.iter().any(|topic| has_mask(topic)), TOPICS)
     })
 }
 
 fn no_event(facts: &Facts<'_>, name: &TopicPattern, published_only: bool) -> AssertionOutcome {
     of_run(facts, json!(0), |_| {
         let found = matching_events(facts, name, published_only);
+        if found.is_empty() && hidden_topics(facts, name, published_only) > 0 {
+            return undecided(json!(0), json!(0), TOPICS);
+        }
         verdict(found.is_empty(), json!(0), json!(found.len()), || {
             let first = found.first().map(|record| record.iteration()).unwrap_or_default();
             format!("{name} occurred {} times, first in iteration {first}", found.len())
@@ -361,6 +418,7 @@ fn hat_sequence(facts: &Facts<'_>, wanted: &[String], exact: bool) -> AssertionO
                 if worn.is_empty() { "not told".to_owned() } else { shortened(&worn.join(", ")) }
             )
         })
+        .unless_hidden(worn.iter().any(|hat| has_mask(hat)), "the name of a hat")
     })
 }
 
@@ -442,7 +500,9 @@ fn json_at(
         expected.is_none_or(|expected| same(expected, value))
             && regex.as_ref().is_none_or(|regex| regex.is_match(&text))
     };
-    let passed = found.iter().any(fits);
+    let is_masked = |value: &Value| has_mask(&value.to_string());
+    let is_hidden = is_filtered(path) && found.iter().any(is_masked);
+    let passed = found.iter().any(|value| fits(value) && !(is_hidden && is_masked(value)));
     let actual = if found.len() == 1 { found[0].clone() } else { json!(found) };
     let actual = shortened_value(actual);
     verdict(passed, wanted, actual, || {
@@ -452,6 +512,7 @@ fn json_at(
             format!("{query} finds {} values in {path}, none as expected", found.len())
         }
     })
+    .unless_hidden(is_hidden, path)
 }
 
 /// Equality in which a fraction has one value however it is written: `2.50` is `2.5`.

@@ -40,7 +40,13 @@ impl Outcome {
         self.results.iter().all(|result| result.passed)
     }
 
-    /// The failures in words, one line each.
+    /// No assertion fails, and some could not be decided: nobody knows if the file passes.
+    pub fn undecided(&self) -> bool {
+        let mut open = self.results.iter().filter(|result| !result.passed).peekable();
+        open.peek().is_some() && open.all(|result| result.undecided)
+    }
+
+    /// The failures in words, one line each; what could not be decided is among them.
     pub fn failures(&self) -> Vec<String> {
         let failed = self.titles.iter().zip(&self.results).filter(|(_, result)| !result.passed);
         failed
@@ -76,6 +82,7 @@ pub async fn run(
             config: section.config.clone(),
             scratchpad: section.scratchpad.clone(),
             orchestrator: section.orchestrator.clone(),
+            read: section.read.clone(),
             git: section.git,
             replace: false,
         })
@@ -113,6 +120,7 @@ async fn perform(
                 cassette: file.recorded.clone(),
                 repeat: section.repeat,
                 assertions: if repeated { file.assertions.clone() } else { Vec::new() },
+                require_confinement: section.require_confinement,
                 allow_exhausted: section.allow_exhausted,
                 ..RunParams::default()
             },
@@ -136,7 +144,7 @@ async fn perform(
         if let Some(failure) = &rate.last_failure {
             *last = failure.clone();
             let why = last.message.take().unwrap_or_default();
-            let count = rate.passed + rate.failed;
+            let count = rate.passed + rate.failed + rate.undecided;
             last.message = Some(format!("held in {} of {count} repeats: {why}", rate.passed));
         }
     }
@@ -169,7 +177,8 @@ fn distinct(texts: impl Iterator<Item = String>) -> Vec<String> {
 }
 
 fn tail(text: &str, most: usize) -> String {
-    text[text.ceil_char_boundary(text.len().saturating_sub(most))..].to_owned()
+    let tail = &text[text.ceil_char_boundary(text.len().saturating_sub(most))..];
+    if tail.len() < text.len() { format!("…{tail}") } else { tail.to_owned() }
 }
 
 /// A unique id that contains the label.

@@ -11,9 +11,10 @@ use super::choose::{Choice, choose, counts};
 use super::log::{self, Line};
 use super::prompt::Prompt;
 use super::script::{MockEvent, MockResponse, Script};
-use super::{Arguments, EXHAUSTED, Lookup, tags};
+use super::{Arguments, EXHAUSTED, Lookup, notes_folder, read_notes, tags};
 use crate::contained_path::{RelPath, Root};
 use crate::disk;
+use crate::error::ToolError;
 
 /// How far a capped delay goes past the deadline, so that the orchestrator sees its time over.
 const PAST_DEADLINE: Duration = Duration::from_millis(60);
@@ -58,10 +59,10 @@ fn admit(
     script: &Script,
     hat: Option<&str>,
     prompt: &Prompt,
-) -> Result<(Counts, Choice), crate::error::ToolError> {
-    let lock_path = state.join("counts.lock");
-    let lock = disk::lock_file(&lock_path)
-        .map_err(|error| crate::error::ToolError::io("open", &lock_path, &error))?;
+) -> Result<(Counts, Choice), ToolError> {
+    let lock_path = notes_folder(state).join("counts.lock");
+    let lock =
+        disk::lock_file(&lock_path).map_err(|error| ToolError::io("open", &lock_path, &error))?;
     disk::lock_within(&lock, Duration::from_secs(30));
     let mut counts = read_counts(state)?;
     counts.used.resize(script.responses.len(), 0);
@@ -80,7 +81,7 @@ fn admit(
         Choice::NoMatch(reasons) => (None, Some(reasons.join("; "))),
     };
     counts.refused += u32::from(refused.is_some());
-    disk::replace_json(&state.join("counts.json"), &counts)?;
+    disk::replace_json(&notes_folder(state).join("counts.json"), &counts)?;
     let line = Line::Begin {
         call: counts.calls,
         ts: now,
@@ -94,8 +95,14 @@ fn admit(
     Ok((counts, choice))
 }
 
-pub(crate) fn read_counts(state: &Path) -> Result<Counts, crate::error::ToolError> {
-    Ok(disk::read_json(&state.join("counts.json"))?.unwrap_or_default())
+pub(crate) fn read_counts(state: &Path) -> Result<Counts, ToolError> {
+    let failed =
+        |error: &io::Error| ToolError::io("read", &notes_folder(state).join("counts.json"), error);
+    match read_notes(state, "counts.json") {
+        Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| failed(&error.into())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Counts::default()),
+        Err(error) => Err(failed(&error)),
+    }
 }
 
 /// How many responses a run consumed, and how many there were.

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use serde_json::Value;
 
-use super::Arguments;
 use super::script::Script;
+use super::{Arguments, notes_folder};
 use crate::contained_path::{RelPath, Root};
 use crate::disk;
 
@@ -17,7 +17,7 @@ pub(super) fn run(arguments: &Arguments) -> ExitCode {
     if document["phase_event"] == "pre.loop.start" {
         restore_scratchpad(arguments);
     }
-    let kept = disk::append_line(&arguments.state.join("hooks.jsonl"), &document);
+    let kept = disk::append_line(&notes_folder(&arguments.state).join("hooks.jsonl"), &document);
     if read.is_ok() && kept.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 

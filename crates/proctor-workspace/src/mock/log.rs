@@ -3,11 +3,11 @@
 use std::io;
 use std::path::Path;
 
-use proctor_files::limits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::script::MockResponse;
+use super::{notes_folder, read_notes};
 use crate::disk;
 
 /// One line of the log.
@@ -75,13 +75,12 @@ pub struct ModelCall {
 }
 
 pub(crate) fn append(state: &Path, line: &Line) -> io::Result<()> {
-    disk::append_line(&state.join("calls.jsonl"), line)
+    disk::append_line(&notes_folder(state).join("calls.jsonl"), line)
 }
 
 /// Reads the log; a torn last line of a killed call is left out.
 pub(crate) fn read(state: &Path) -> Vec<ModelCall> {
-    let text =
-        proctor_files::read(&state.join("calls.jsonl"), limits::PROGRAM_OUTPUT).unwrap_or_default();
+    let text = read_notes(state, "calls.jsonl").unwrap_or_default();
     let mut calls: Vec<ModelCall> = Vec::new();
     for line in text.split(|byte| *byte == b'\n') {
         match serde_json::from_slice(line) {

@@ -14,7 +14,7 @@ use super::call::read_counts;
 use super::log::{self, Line};
 use super::prompt::Prompt;
 use super::script::{MockEvent, MockResponse, Script};
-use super::{Arguments, Lookup};
+use super::{Arguments, Lookup, notes_folder, read_notes};
 use crate::contained_path::{RelPath, Root};
 use crate::disk;
 use crate::snapshot::{Manifest, Selection, Snapshots, diff};
@@ -68,13 +68,13 @@ fn prompt(arguments: &Arguments) -> (String, Option<Vec<u8>>) {
 }
 
 fn begin(state: &Path, arguments: &Arguments, prompt: &str) -> u32 {
-    let lock = disk::lock_file(&state.join("counts.lock")).ok();
+    let lock = disk::lock_file(&notes_folder(state).join("counts.lock")).ok();
     if let Some(lock) = &lock {
         disk::lock_within(lock, Duration::from_secs(30));
     }
     let mut counts = read_counts(state).unwrap_or_default();
     counts.calls += 1;
-    let _ = disk::replace_json(&state.join("counts.json"), &counts);
+    let _ = disk::replace_json(&notes_folder(state).join("counts.json"), &counts);
     let line = Line::Begin {
         call: counts.calls,
         ts: disk::now_ms(),
@@ -90,9 +90,9 @@ fn begin(state: &Path, arguments: &Arguments, prompt: &str) -> u32 {
 
 /// The hat that the orchestrator's last hook named.
 fn last_hat(state: &Path) -> Option<String> {
-    let hooks =
-        proctor_files::read_text(&state.join("hooks.jsonl"), limits::PROGRAM_OUTPUT).ok()?;
-    let hook: Value = serde_json::from_str(hooks.lines().last()?).ok()?;
+    let hooks = read_notes(state, "hooks.jsonl").ok()?;
+    let last = hooks.trim_ascii_end().rsplit(|byte| *byte == b'\n').next()?;
+    let hook: Value = serde_json::from_slice(last).ok()?;
     hook["context"]["selected_hat"].as_str().map(str::to_owned)
 }
 

@@ -12,7 +12,6 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use proctor_files::limits;
 use proctor_process::{ChildEnvironment, ShortCommand};
 use serde_json::{Value, json};
 
@@ -22,6 +21,7 @@ use crate::contained_path::{RelPath, Root};
 use crate::disk;
 use crate::error::{ErrorKind, ToolError};
 use crate::limits::GivenLimits;
+use crate::mock;
 use crate::session::merge::{Begin, EventsFileLine, Published};
 
 /// Longest task that is passed as an argument; a longer one goes through a file.
@@ -72,7 +72,7 @@ impl Adapter for Ralph {
         argv.extend(["--no-tui", "--color", "never", "--max-iterations"].map(Into::into));
         argv.push(plan.limits.max_iterations.value.to_string().into());
         argv.push("--record-session".into());
-        argv.push(plan.folder.join("recording.jsonl").into());
+        argv.push(mock::notes_folder(plan.folder).join("recording.jsonl").into());
         let scratchpad = config::scratchpad_path(&document);
         Ok(Prepared {
             argv,
@@ -90,9 +90,10 @@ impl Adapter for Ralph {
 
     fn collect(&self, outputs: &RunOutputs<'_>) -> Collected {
         let mut collected = Collected::default();
-        read_recording(outputs.folder, &mut collected);
+        let of_run = |name: &str| mock::read_notes(outputs.folder, name).unwrap_or_default();
+        read_recording(&of_run("recording.jsonl"), &mut collected);
         read_events(outputs, &mut collected);
-        read_hooks(outputs.folder, &mut collected);
+        read_hooks(&of_run("hooks.jsonl"), &mut collected);
         collected.sources.topology = outputs.topology.clone();
         collected
     }
@@ -190,27 +191,35 @@ fn events_files(root: &Root) -> BTreeMap<String, u64> {
         .collect()
 }
 
-fn read_recording(folder: &Path, collected: &mut Collected) {
-    let text = proctor_files::read(&folder.join("recording.jsonl"), limits::PROGRAM_OUTPUT)
-        .unwrap_or_default();
-    for (index, line) in lines(&text).enumerate() {
-        let Ok(value) = serde_json::from_slice::<Value>(line) else {
-            let warning = format!("line {} of the orchestrator's recording is torn", index + 1);
-            collected.warnings.push(warning);
+pub(crate) fn read_recording(text: &[u8], collected: &mut Collected) {
+    for (index, line) in lines(text).enumerate() {
+        let mut warn = |fault: &str| {
+            let number = index + 1;
+            collected
+                .warnings
+                .push(format!("line {number} of the orchestrator's recording {fault}"));
+        };
+        let Ok(mut value) = serde_json::from_slice::<Value>(line) else {
+            warn("is torn");
             continue;
         };
-        let published =
-            Published { ts: value["ts"].as_u64().unwrap_or_default(), data: value["data"].clone() };
-        match value["event"].as_str() {
-            Some("_meta.loop_start") => collected.sources.loop_start = Some(published),
-            Some("bus.publish") => {
-                if published.data["topic"] == "loop.terminate" {
-                    let payload = published.data["payload"].as_str().unwrap_or_default();
-                    events_file::termination(payload, "recording", collected);
-                }
-                collected.sources.published.push(published);
-            }
-            _ => {}
+        let event = value["event"].as_str().unwrap_or_default().to_owned();
+        if !["_meta.loop_start", "bus.publish"].contains(&&*event) {
+            continue;
+        }
+        let ts = value["ts"].as_u64().unwrap_or_default();
+        let Value::Object(data) = value["data"].take() else {
+            warn(&format!("is a {event} whose data is no object: it is left out"));
+            continue;
+        };
+        let text = |name: &str| data.get(name).and_then(Value::as_str).unwrap_or_default();
+        if event == "bus.publish" && text("topic") == "loop.terminate" {
+            events_file::termination(text("payload"), "recording", collected);
+        }
+        let published = Published { ts, data };
+        match &*event {
+            "bus.publish" => collected.sources.published.push(published),
+            _ => collected.sources.loop_start = Some(published),
         }
     }
 }
@@ -224,21 +233,23 @@ fn read_events(outputs: &RunOutputs<'_>, collected: &mut Collected) {
             Ok(bytes) => {
                 let skip = before.get(&name).copied().unwrap_or(0);
                 let skip = usize::try_from(skip).unwrap_or(usize::MAX).min(bytes.len());
-                for line in lines(&bytes[skip..]) {
-                    if let Some(row) = events_file::read(line, collected) {
-                        collected.sources.rows.push(row);
-                    }
-                }
+                read_events_file(&bytes[skip..], collected);
             }
             Err(error) => collected.warnings.push(format!("{path} cannot be read: {error}")),
         }
     }
 }
 
-fn read_hooks(folder: &Path, collected: &mut Collected) {
-    let text = proctor_files::read(&folder.join("hooks.jsonl"), limits::PROGRAM_OUTPUT)
-        .unwrap_or_default();
-    for hook in lines(&text).filter_map(|line| serde_json::from_slice::<Value>(line).ok()) {
+pub(crate) fn read_events_file(text: &[u8], collected: &mut Collected) {
+    for line in lines(text) {
+        if let Some(row) = events_file::read(line, collected) {
+            collected.sources.rows.push(row);
+        }
+    }
+}
+
+pub(crate) fn read_hooks(text: &[u8], collected: &mut Collected) {
+    for hook in lines(text).filter_map(|line| serde_json::from_slice::<Value>(line).ok()) {
         let ts = hook["timestamp"].as_str().and_then(events_file::time).unwrap_or_default();
         match hook["phase_event"].as_str() {
             Some("post.iteration.start") => {

@@ -11,7 +11,7 @@
 //! - Source and target, which the orchestrator leaves empty, are derived from the iteration's hat and the
 //!   hats' triggers, and marked as derived.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::SessionRecord;
 use crate::mock::log::ModelCall;
@@ -21,7 +21,7 @@ use crate::orchestrator::Topology;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Published {
     pub(crate) ts: u64,
-    pub(crate) data: Value,
+    pub(crate) data: Map<String, Value>,
 }
 
 /// A row of the orchestrator's events file, in file order.
@@ -32,7 +32,7 @@ pub(crate) enum EventsFileLine {
     /// An event the agent emitted.
     Emitted { ts: u64, topic: String, payload: String },
     /// The end of an iteration with its figures.
-    IterationEnd { ts: u64, n: u64, figures: Value },
+    IterationEnd { ts: u64, n: u64, figures: Map<String, Value> },
     /// A line that is no event.
     Malformed { text: String },
 }
@@ -151,7 +151,7 @@ fn hat_of(begins: &[Begin], n: u64) -> Option<&str> {
 
 fn loop_start(sources: &Sources) -> Option<Ranked> {
     let start = sources.loop_start.as_ref()?;
-    Some(record(0, start.ts, "_meta.loop_start", "recording", start.data.clone()))
+    Some(record(0, start.ts, "_meta.loop_start", "recording", start.data.clone().into()))
 }
 
 fn iteration(begin: &Begin, started_ms: u64) -> Ranked {
@@ -167,11 +167,11 @@ fn publish(
     matched: &mut [bool],
     published: &Published,
 ) -> Ranked {
-    let topic = published.data["topic"].as_str().unwrap_or_default();
-    let payload = published.data["payload"].as_str().unwrap_or_default();
+    let mut data = Value::Object(published.data.clone());
+    let topic = data["topic"].as_str().unwrap_or_default();
+    let payload = data["payload"].as_str().unwrap_or_default();
     let same = |row: &EventsFileLine| matches!(row, EventsFileLine::Emitted { topic: t, payload: p, .. } if t == topic && p == payload);
     let row = (0..matched.len()).find(|index| !matched[*index] && same(&sources.rows[*index]));
-    let mut data = published.data.clone();
     let (iteration, origin) = match row {
         Some(index) => {
             matched[index] = true;
@@ -244,7 +244,7 @@ fn unmatched(
             Some(record(4, ts, "bus.emit", "events", data))
         }
         EventsFileLine::IterationEnd { ts, n, figures } => {
-            let mut data = figures.clone();
+            let mut data = Value::Object(figures.clone());
             data["iteration"] = json!(n);
             Some(record(5, bounded(*ts), "_meta.iteration_end", "events", data))
         }

@@ -34,6 +34,9 @@ pub struct AssertResult {
     pub results: Vec<AssertionResult>,
     /// How many do not hold.
     pub failed_count: usize,
+    /// How many could not be decided, because secrets are masked in the texts they are about.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub undecided_count: usize,
     /// Assertions that may hold for a reason you did not mean: topics outside the configured topology, file patterns without
     /// a file, a run that never began.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -41,6 +44,11 @@ pub struct AssertResult {
     /// What to keep in mind about the texts in this answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notice: Option<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for this signature")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 impl Tools {
@@ -72,7 +80,9 @@ impl Tools {
             read_bytes: self.config.limits.read_bytes,
         };
         let results = assertion::judge_all(&params.assertions, &facts);
-        let failed_count = results.iter().filter(|result| !result.passed).count();
+        let undecided_count = results.iter().filter(|result| result.undecided).count();
+        let not_passed = results.iter().filter(|result| !result.passed).count();
+        let failed_count = not_passed - undecided_count;
         let quotes = |result: &AssertionResult| {
             result.actual.is_string() || result.actual.is_object() || result.actual.is_array()
         };
@@ -80,7 +90,14 @@ impl Tools {
         let start = run.as_ref().map(RunFolder::start).transpose()?.flatten();
         let topology = start.as_ref().map(|start| &start.topology);
         let warnings = assertion::warnings(&params.assertions, &results, &facts, topology);
-        Ok(AssertResult { passed: failed_count == 0, results, failed_count, warnings, notice })
+        Ok(AssertResult {
+            passed: not_passed == 0,
+            results,
+            failed_count,
+            undecided_count,
+            warnings,
+            notice,
+        })
     }
 
     fn run_and_records(

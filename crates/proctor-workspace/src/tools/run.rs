@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use proctor_process::Leaked;
+use proctor_sandbox::LeftProcess;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -79,6 +80,9 @@ pub struct RunParams {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<Object>")]
     pub assertions: Vec<Assertion>,
+    /// Refuse the run unless it can be confined completely (backend `mock` only). Without it, what this machine lacks is a warning.
+    #[serde(default)]
+    pub require_confinement: bool,
     /// Return the result also when the mock had too few responses, instead of an error.
     #[serde(default)]
     pub allow_exhausted: bool,
@@ -101,7 +105,7 @@ pub struct MockUse {
 /// A process that the run left behind; it has been killed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LeftBehind {
-    /// Its process id.
+    /// Its process id; of a confined run, the one that it had inside.
     pub pid: u32,
     /// Its command line.
     pub command: String,
@@ -110,6 +114,12 @@ pub struct LeftBehind {
 impl From<Leaked> for LeftBehind {
     fn from(leaked: Leaked) -> Self {
         Self { pid: leaked.pid, command: leaked.command }
+    }
+}
+
+impl From<LeftProcess> for LeftBehind {
+    fn from(left: LeftProcess) -> Self {
+        Self { pid: left.pid, command: left.command }
     }
 }
 
@@ -122,7 +132,8 @@ pub struct RunResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
     /// Why it ended, in the orchestrator's terms (`CompletionPromise`, `MaxIterations` …), or in the harness's:
-    /// `StartupError`, `UsageError`, `Killed`, `HarnessTimeout`, `HarnessCancelled`, `HarnessLost`, `Exited`.
+    /// `StartupError`, `UsageError`, `Killed`, `HarnessTimeout`, `HarnessCancelled`, `HarnessDiskLimit`, `HarnessLost`,
+    /// `Exited`.
     pub termination_reason: String,
     /// Of a run that ended without saying why: exit code or signal, and the end of what it printed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -192,6 +203,13 @@ impl Request {
         }
         if params.detach && repeat > 1 {
             return Err(ToolError::invalid("a detached run cannot be repeated"));
+        }
+        if params.require_confinement && params.backend != Backend::Mock {
+            return Err(ToolError::new(
+                ErrorKind::NotConfined,
+                "a run with a real model is not confined, but require_confinement is set",
+            )
+            .hint("use backend \"mock\", or leave require_confinement out"));
         }
         environment::check(&params.env)?;
         assertion::check_all(&params.assertions)?;

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Tools;
+use crate::confined;
 use crate::contained_path::{RelPath, Root};
 use crate::disk;
 use crate::error::{ErrorKind, ToolError};
@@ -39,6 +40,10 @@ pub struct SetupParams {
     /// Which orchestrator is tested (default: ralph).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub orchestrator: Option<Orchestrator>,
+    /// Files and folders outside of the workspace that mock runs may read, by absolute path. They see the system's folders, the
+    /// orchestrator's program and what its command names anyway, and nothing else.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub read: Vec<PathBuf>,
     /// Make the workspace a git repository of its own, with the fixtures committed.
     #[serde(default)]
     pub git: bool,
@@ -80,6 +85,7 @@ impl Tools {
             orchestrator: params.orchestrator.clone().unwrap_or_default(),
             config: params.config.clone().unwrap_or(Value::Null),
             scratchpad: params.scratchpad.clone(),
+            read: params.read.clone(),
         };
         let (mut place, held) = registry::create(&self.config, new)?;
         match self.fill(&mut place, params, &fixtures) {
@@ -181,6 +187,7 @@ fn checked(params: &SetupParams) -> Result<Vec<(RelPath, &str)>, ToolError> {
     if params.config.as_ref().is_some_and(|config| !config.is_object() && !config.is_null()) {
         return Err(ToolError::invalid("config must be an object"));
     }
+    confined::check_read(&params.read)?;
     let fixtures = params.fixtures.iter();
     fixtures.map(|(path, content)| Ok((parse(path)?, content.as_str()))).collect()
 }

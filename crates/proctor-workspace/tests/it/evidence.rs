@@ -383,3 +383,65 @@ async fn a_file_that_passes_brings_its_warnings() {
     assert!(warnings.contains("did you mean build.task?"), "{warnings}");
     assert!(warnings.contains("LICENSE/x was not written"), "{warnings}");
 }
+
+/// Secrets are masked in sessions and outputs before anything is asserted. That a text is not seen there shows nothing, nor does a match
+/// of the mask itself: a program that prints its key would pass for one that hides it.
+#[tokio::test]
+async fn what_a_mask_may_hide_is_undecided_and_never_green() {
+    let secret = "hush-hush-hush-42";
+    let bed = TestWorkspaces::with(|config| {
+        config.redactor = proctor_redact::Redactor::new([proctor_redact::Secret::new(secret)]);
+    });
+    let script = format!(
+        "#!/bin/sh\necho visible {secret}\necho err {secret} >&2\necho own {secret} '[redacted]' > own.txt\n\
+        printf '{{\"topic\":\"a.b\",\"payload\":\"seen {secret}\"}}\\n{{\"topic\":\"{secret}\",\"payload\":\"x\"}}\\n' >> \"$PROCTOR_EVENTS_FILE\"\n"
+    );
+    bed.setup(
+        "w",
+        json!({"fixtures": {"loop.sh": script}, "orchestrator": {"kind": "generic", "command": ["./loop.sh"]}}),
+    )
+    .await;
+    bed.run("w", json!([]), json!({})).await;
+    let undecided = json!([
+        {"type": "stdout_contains", "pattern": secret},
+        {"type": "stdout_contains", "pattern": "\\[redacted\\]"},
+        {"type": "stdout_contains", "pattern": "visible .*"},
+        {"type": "stderr_contains", "pattern": "absent"},
+        {"type": "file_not_contains", "path": "session.jsonl", "pattern": secret},
+        {"type": "file_not_contains", "path": "./session.jsonl", "pattern": secret},
+        {"type": "no_event", "topic": "c.d"},
+        {"type": "event_occurred", "topic": "c.d"},
+        {"type": "event_occurred", "topic": "a.b", "payload_pattern": secret},
+        {"type": "event_count", "topic": "a.b", "exact": 1},
+        {"type": "event_count", "topic": "c.d", "max": 0},
+        {"type": "event_sequence", "topics": ["a.b", "c.d"]},
+    ]);
+    let answer =
+        bed.call("test_assert", json!({"workspace_id": "w", "assertions": undecided})).await;
+    for result in answer["results"].as_array().unwrap() {
+        assert_eq!(result["undecided"], true, "{result}");
+        assert_eq!(result["passed"], false, "{result}");
+        assert!(result["message"].as_str().unwrap().contains("file of its own"), "{result}");
+    }
+    assert_eq!(answer["passed"], false);
+    assert_eq!(answer["failed_count"], 0);
+    assert_eq!(answer["undecided_count"], 12);
+    // What is visible decides, and so do files, which are kept as they are: a mask in them is the program's own.
+    let decided = [
+        (json!({"type": "stdout_contains", "pattern": "visible"}), true),
+        (json!({"type": "event_occurred", "topic": "a.b", "payload_pattern": "seen"}), true),
+        (json!({"type": "no_event", "topic": "a.b"}), false),
+        (json!({"type": "event_count", "topic": "a.b", "min": 1}), true),
+        (json!({"type": "event_count", "topic": "a.b", "min": 3}), false),
+        (json!({"type": "file_not_contains", "path": "own.txt", "pattern": secret}), false),
+        (json!({"type": "file_contains", "path": "own.txt", "pattern": "\\[redacted\\]"}), true),
+        (json!({"type": "file_not_contains", "path": "own.txt", "pattern": "absent"}), true),
+    ];
+    for (assertion, holds) in decided {
+        let answer =
+            bed.call("test_assert", json!({"workspace_id": "w", "assertions": [assertion]})).await;
+        let result = &answer["results"][0];
+        assert_eq!(result["passed"], holds, "{result}");
+        assert_eq!(result["undecided"], Value::Null, "{result}");
+    }
+}

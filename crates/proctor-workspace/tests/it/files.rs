@@ -92,7 +92,7 @@ fn the_page_about_workspaces_is_true() {
     let page = std::fs::read_to_string(page).unwrap();
     let blocks: Vec<&str> =
         page.split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
-    assert_eq!(blocks.len(), 2);
+    assert_eq!(blocks.len(), 3);
     for block in blocks {
         file::read("page", block).unwrap_or_else(|problems| panic!("{problems:?}\n{block}"));
     }

@@ -220,8 +220,80 @@ async fn a_mock_run_has_no_network_or_says_that_it_has() {
         assert!(said.contains("CUT") && !said.contains("REACHED"), "{said}");
         assert!(said.contains("LOOPBACK"), "a run may talk to itself: {said}");
     } else {
-        assert!(result["warnings"].to_string().contains("the network was not cut"), "{result:#}");
+        let warnings = result["warnings"].to_string();
+        assert!(warnings.contains("the run was not confined completely"), "{result:#}");
     }
+}
+
+/// Each is small, all together are too many; and a run that needs fewer is not ended.
+#[tokio::test]
+async fn many_small_files_end_a_mock_run() {
+    let bed = TestWorkspaces::with(|config| config.limits.workspace_files = 500);
+    let script = "#!/bin/sh\nmkdir d\nfor i in $(seq $PROCTOR_TASK); do echo x > d/$i; done\n";
+    let orchestrator = json!({"kind": "generic", "command": ["./fill.sh"]});
+    bed.setup("w", json!({"orchestrator": orchestrator, "fixtures": {"fill.sh": script}})).await;
+    for (task, reason) in [("400", "Exited"), ("1200", "HarnessDiskLimit")] {
+        let result = bed.call("test_run", json!({"workspace_id": "w", "task": task})).await;
+        assert_eq!(result["termination_reason"], reason, "{result:#}");
+    }
+    let result = bed.call("test_inspect", json!({"workspace_id": "w", "format": "summary"})).await;
+    let detail = result["result"]["termination_detail"].as_str().unwrap_or_default();
+    assert_eq!(detail, "it made more than 500 files", "{result:#}");
+}
+
+/// The guard does not see into the sandbox; the launcher tells what was left there.
+#[tokio::test]
+async fn processes_that_a_mock_run_leaves_behind_are_named() {
+    let bed = TestWorkspaces::new();
+    let script = "#!/bin/sh\nsetsid sleep 1234 > /dev/null 2>&1 &\nexit 0\n";
+    let orchestrator = json!({"kind": "generic", "command": ["./leave.sh"]});
+    bed.setup("w", json!({"orchestrator": orchestrator, "fixtures": {"leave.sh": script}})).await;
+    let result = bed.call("test_run", json!({"workspace_id": "w", "task": "t"})).await;
+    let left = result["left_behind"].as_array().unwrap();
+    assert_eq!(left.len(), 1, "{result:#}");
+    assert_eq!(left[0]["command"], "sleep 1234");
+    assert!(result["warnings"].to_string().contains("a process was left behind"), "{result:#}");
+}
+
+/// What a run writes about itself is read without following links: they could show files of the host.
+#[tokio::test]
+async fn links_in_the_notes_of_a_run_are_not_followed() {
+    let bed = TestWorkspaces::new();
+    let secret = bed.folder.path().join("secret");
+    let line = json!({"phase": "begin", "call": 1, "ts": 1, "hat": null, "prompt": "hush-hush",
+        "response": null, "refused": null, "program": null});
+    fs::write(&secret, format!("{line}\n")).unwrap();
+    let notes = bed.folder.path().join("state/w/runs/1/notes/calls.jsonl");
+    let script = format!("#!/bin/sh\nln -sf {} {}\n", secret.display(), notes.display());
+    let orchestrator = json!({"kind": "generic", "command": ["./link.sh"]});
+    bed.setup("w", json!({"orchestrator": orchestrator, "fixtures": {"link.sh": script}})).await;
+    bed.call("test_run", json!({"workspace_id": "w", "task": "t"})).await;
+    assert!(notes.symlink_metadata().unwrap().is_symlink());
+    let calls = bed.call("test_inspect", json!({"workspace_id": "w", "format": "calls"})).await;
+    assert!(!calls.to_string().contains("hush-hush"), "{calls:#}");
+}
+
+/// Without a launcher nothing is confined, and nobody may think otherwise.
+#[tokio::test]
+async fn a_run_without_a_sandbox_says_so_or_is_refused() {
+    let bed = TestWorkspaces::with(|config| config.sandbox = proctor_workspace::Sandbox::new(None));
+    let orchestrator = json!({"kind": "generic", "command": ["true"]});
+    bed.setup("w", json!({"orchestrator": orchestrator})).await;
+    let result = bed.call("test_run", json!({"workspace_id": "w", "task": "t"})).await;
+    let warnings = result["warnings"].to_string();
+    assert!(
+        warnings.contains("the run was not confined completely: no user namespace"),
+        "{warnings}"
+    );
+    assert_eq!(result["network_off"], false);
+    let required = json!({"workspace_id": "w", "task": "t", "require_confinement": true});
+    let error = bed.try_call("test_run", required).await.unwrap_err();
+    assert_eq!(error.kind, "not_confined", "{error}");
+    let bed = TestWorkspaces::new();
+    bed.setup("w", json!({})).await;
+    let real = json!({"workspace_id": "w", "task": "t", "backend": "claude",
+        "env": {"ANTHROPIC_API_KEY": "k"}, "require_confinement": true});
+    assert_eq!(bed.try_call("test_run", real).await.unwrap_err().kind, "not_confined");
 }
 
 #[tokio::test]

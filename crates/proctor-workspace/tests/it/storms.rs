@@ -86,7 +86,7 @@ async fn a_run_whose_server_was_killed_is_concluded_by_the_next() {
     let calls = json!([["test_run", {"workspace_id": "w", "task": "t",
         "mock_responses": [emits("build.task", "x"), {"output": "", "hang": true}]}]]);
     let mut child = server(&bed, &calls, 0);
-    let log = bed.folder.path().join("state/w/runs/1/calls.jsonl");
+    let log = bed.folder.path().join("state/w/runs/1/notes/calls.jsonl");
     eventually("the second call hangs", || {
         fs::read_to_string(&log).is_ok_and(|text| text.matches("\"begin\"").count() == 2)
     })

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use proctor_process::GuardCommand;
+use proctor_sandbox::Launcher;
 use proctor_tools::ToolError;
-use proctor_workspace::{CallContext, Config, Limits, Program, Tools, agent_tools};
+use proctor_workspace::{CallContext, Config, Limits, Program, Sandbox, Tools, agent_tools};
 use serde_json::{Value, json};
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_proctor-test-workspace");
@@ -40,11 +41,13 @@ pub(crate) fn config(folder: &Path) -> Config {
     Config {
         guard: GuardCommand::new(PROGRAM, ["guard"]),
         mock: Program::new(PROGRAM, ["mock"]),
+        sandbox: Sandbox::new(Some(Launcher::new(PROGRAM, ["sandbox"]))),
         detached: Some(Program { path: PROGRAM.into(), args: detached }),
         ralph: Some(ralph()),
         path: std::env::var_os("PATH").unwrap(),
         inheritable: [("SECRET_OF_SERVER".to_owned(), "hush".to_owned())].into(),
         limits: Limits::default(),
+        redactor: proctor_redact::Redactor::default(),
         state,
         temp,
     }

@@ -1,4 +1,4 @@
-//! The program of the tests: guard, mock and launcher, detached runner, and a server that can be killed.
+//! The program of the tests: guard, mock and launchers, detached runner, and a server that can be killed.
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -6,13 +6,17 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use proctor_process::GuardCommand;
-use proctor_workspace::{CallContext, Config, Limits, Program, Tools, agent_tools};
+use proctor_sandbox::Launcher;
+use proctor_workspace::{CallContext, Config, Limits, Program, Sandbox, Tools, agent_tools};
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
     match arguments.next().as_deref().and_then(|word| word.to_str()) {
         Some("guard") => proctor_process::guard::main(),
         Some("mock") => proctor_workspace::mock::main(arguments, &|name| std::env::var_os(name)),
+        Some("sandbox") => {
+            proctor_sandbox::launcher_main(arguments, &|name| std::env::var_os(name))
+        }
         Some("calls") => calls(arguments),
         Some("detached") => detached(arguments),
         _ => ExitCode::from(2),
@@ -27,11 +31,13 @@ fn tools(state: PathBuf, temp: PathBuf, ralph: Option<OsString>) -> Tools {
     Tools::new(Config {
         guard: GuardCommand::new(own.clone(), ["guard"]),
         mock: Program::new(own.clone(), ["mock"]),
+        sandbox: Sandbox::new(Some(Launcher::new(own.clone(), ["sandbox"]))),
         detached: Some(Program { path: own, args: detached }),
         ralph: ralph.map(PathBuf::from),
         path: std::env::var_os("PATH").unwrap_or_default(),
         inheritable: std::env::vars().collect(),
         limits: Limits::default(),
+        redactor: proctor_redact::Redactor::default(),
         state,
         temp,
     })

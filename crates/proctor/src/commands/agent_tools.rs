@@ -6,7 +6,7 @@ use super::{journal, workspace_tools};
 use crate::cli::Cli;
 use crate::error::CommandError;
 use crate::terminal::Terminal;
-use crate::{env_vars, project};
+use crate::{env_vars, project, secrets};
 
 /// All tools, or those of some groups.
 pub(super) fn open(
@@ -18,6 +18,7 @@ pub(super) fn open(
     let journal = JournalSetup {
         // A project without a place for a journal still has runs.
         dir: journal::folder(&root, &config),
+        filter: Some(secrets::filter_bytes),
         lane: env_vars::PROCTOR_LANE.get(),
         host_session: env_vars::CLAUDE_CODE_SESSION_ID.get(),
     };
@@ -29,6 +30,7 @@ pub(super) fn open(
         ruby: config.ruby.value.clone().into(),
         new_run_id: Box::new(|| uuid::Uuid::now_v7().to_string()),
         journal,
+        redactor: secrets::redactor().clone(),
         moment: Box::new(journal::now),
         workspaces,
         launcher: Some(super::own_launcher()?),

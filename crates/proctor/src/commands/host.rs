@@ -31,9 +31,9 @@ pub(crate) fn run(
     let (root, config) = project::open(cli, terminal)?;
     let environment = suites::environment(&root, 1)?;
     let settings = scenarios::settings(None, &config, &root, environment.guard)?;
-    let events = arguments.events.as_deref().or(config.events.value.as_deref());
+    let events = config.all_events(arguments.events.as_deref()).unwrap_or_default();
     let mut recording =
-        Recording::start_as(vec!["rspec".to_owned()], None, &root, events, terminal)?;
+        Recording::start_external(vec!["rspec".to_owned()], &root, &events, terminal)?;
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| {
             CommandError::system(format_args!("cannot start: {error}")).with_source(error)
@@ -44,6 +44,7 @@ pub(crate) fn run(
         socket,
         ConversationHost::new(settings),
         bus,
+        recording.outputs(),
     ));
     runtime.shutdown_background();
     if attended.as_ref().is_ok_and(|run| run.interrupted) {

@@ -61,7 +61,7 @@ pub(crate) fn run(
     Ok(if found.examples.is_empty() { ExitCode::from(2) } else { ExitCode::SUCCESS })
 }
 
-fn in_words(error: &OutsideError) -> String {
+pub(super) fn in_words(error: &OutsideError) -> String {
     let text = error.exception.as_ref().map(|exception| exception.message.clone());
     let place = error.place.as_deref().map(|place| format!("{place}: ")).unwrap_or_default();
     let what = text.or_else(|| error.message.clone()).unwrap_or_default();

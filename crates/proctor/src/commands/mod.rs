@@ -2,6 +2,7 @@
 
 mod agent_tools;
 pub(crate) mod baseline;
+pub(crate) mod bisect;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod cover;
@@ -15,8 +16,9 @@ pub(crate) mod init;
 pub(crate) mod journal;
 pub(crate) mod list;
 pub(crate) mod mcp;
-#[cfg(feature = "otlp")]
+pub(crate) mod mutate;
 mod otlp;
+mod pieces;
 pub(crate) mod rejudge;
 mod reports;
 pub(crate) mod run;

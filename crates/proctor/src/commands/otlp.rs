@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use proctor_record::RunData;
+use proctor_record::{ExampleSource, RunData};
 use proctor_report::otlp_traces;
 
-use crate::env_vars;
 use crate::error::CommandError;
+use crate::{env_vars, secrets};
 
 /// How long a collector may take for one batch.
 const WITHIN: Duration = Duration::from_secs(30);
@@ -14,7 +14,11 @@ const WITHIN: Duration = Duration::from_secs(30);
 const BATCH: usize = 100;
 
 /// Sends every attempt; the first batch that is not taken ends it.
-pub(super) fn send(address: &str, run: &RunData, content: bool) -> Result<(), CommandError> {
+pub(super) fn send(
+    address: &str,
+    source: &dyn ExampleSource,
+    content: bool,
+) -> Result<(), CommandError> {
     let url = endpoint(address)?;
     let failed = |problem: &dyn std::fmt::Display| {
         CommandError::system(format_args!("traces were not taken by {url}: {problem}"))
@@ -24,16 +28,16 @@ pub(super) fn send(address: &str, run: &RunData, content: bool) -> Result<(), Co
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client =
         reqwest::Client::builder().timeout(WITHIN).build().map_err(|error| failed(&error))?;
-    for examples in run.examples.chunks(BATCH) {
-        let part = RunData {
-            run_id: run.run_id.clone(),
-            examples: examples.to_vec(),
-            ..RunData::default()
-        };
+    let places: Vec<usize> = (0..source.example_count()).collect();
+    for places in places.chunks(BATCH) {
+        let mut part = RunData { run_id: source.run().run_id.clone(), ..RunData::default() };
+        for place in places {
+            source.with_example(*place, &mut |example| part.examples.push(example.clone()))?;
+        }
         let mut request = client
             .post(&url)
             .header("content-type", "application/json")
-            .body(otlp_traces(&part, content).to_string());
+            .body(secrets::without(&otlp_traces(&part, content).to_string()).into_owned());
         for (name, value) in headers() {
             request = request.header(name, value);
         }

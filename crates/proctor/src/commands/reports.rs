@@ -3,10 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use proctor_record::{Entry, Reader, RunChoice, RunData, RunSplitter};
-use proctor_report::{JunitDialect, html, junit_dialect, markdown, run_json, trajectories};
+use proctor_record::{ExampleSource, RunChoice};
+use proctor_report::{
+    JunitDialect, RunJson, markdown_of, trajectories_of, write_html, write_json, write_junit,
+};
 
+use super::pieces::{Output, PieceKind};
 use crate::error::CommandError;
+use crate::secrets;
 use crate::terminal::Terminal;
 
 /// A form of JUnit XML.
@@ -59,12 +63,10 @@ pub(crate) struct ReportArguments {
     pub(crate) atif: Option<PathBuf>,
 
     /// Send one trace per attempt to an OpenTelemetry collector (OTLP over HTTP), as in `http://localhost:4318`
-    #[cfg(feature = "otlp")]
     #[arg(long, value_name = "URL")]
     pub(crate) otlp: Option<String>,
 
     /// Send what was said, too: messages, arguments, results, reasoning
-    #[cfg(feature = "otlp")]
     #[arg(long, requires = "otlp")]
     pub(crate) otlp_content: bool,
 }
@@ -97,68 +99,71 @@ pub(super) fn check(arguments: &ReportArguments) -> Result<(), CommandError> {
 pub(super) fn wanted(arguments: &ReportArguments) -> bool {
     let files =
         [&arguments.junit, &arguments.json, &arguments.markdown, &arguments.html, &arguments.atif];
-    #[cfg(feature = "otlp")]
-    if arguments.otlp.is_some() {
-        return true;
-    }
-    files.into_iter().any(Option::is_some)
+    arguments.otlp.is_some() || files.into_iter().any(Option::is_some)
 }
 
 pub(super) fn write(
     arguments: &ReportArguments,
-    run: &RunData,
+    source: &dyn ExampleSource,
     recording: (&Path, &RunChoice),
     terminal: &mut Terminal,
 ) -> Result<(), CommandError> {
+    let totals = source.totals()?;
     if let Some(path) = &arguments.junit {
         let dialect = arguments.junit_dialect.into();
-        put(path, &junit_dialect(run, "proctor", dialect), terminal)?;
+        let output = Output::to(path, terminal)?;
+        output.write_pieces(PieceKind::Text, recording.0, |write| {
+            write_junit(source, &totals.counts, "proctor", dialect, write)
+        })?;
     }
     if let Some(path) = &arguments.json {
-        let text = serde_json::to_string_pretty(&run_json(run)).map_err(std::io::Error::from)?;
-        put(path, &format!("{text}\n"), terminal)?;
+        let run = RunJson::of(source, totals.clone());
+        let output = Output::to(path, terminal)?;
+        output.write_pieces(PieceKind::Json, recording.0, |write| write_json(&run, write))?;
     }
     if let Some(path) = &arguments.markdown {
-        put(path, &markdown(run), terminal)?;
+        put(path, &markdown_of(source, &totals.counts)?, terminal)?;
     }
     if let Some(path) = &arguments.html {
-        put(path, &page(recording.0, recording.1)?, terminal)?;
+        let page = proctor_server::html_report();
+        let unreadable = |error| CommandError::io("read", recording.0, error);
+        let events = proctor_record::run_events(recording.0, recording.1).map_err(unreadable)?;
+        let lines = events.map(|event| event.map(|event| event.to_json()));
+        let output = Output::to(path, terminal)?;
+        output
+            .write_pieces(PieceKind::Text, recording.0, |write| write_html(&page, lines, write))?;
     }
     if let Some(folder) = &arguments.atif {
-        for trajectory in trajectories(run) {
-            let text = serde_json::to_string_pretty(&trajectory).map_err(std::io::Error::from)?;
-            let name = file_name(&trajectory.trajectory_id);
-            put(&folder.join(name), &format!("{text}\n"), terminal)?;
-        }
+        put_trajectories(folder, source, terminal)?;
     }
-    #[cfg(feature = "otlp")]
     if let Some(address) = &arguments.otlp {
-        super::otlp::send(address, run, arguments.otlp_content)?;
+        super::otlp::send(address, source, arguments.otlp_content)?;
     }
     Ok(())
 }
 
-/// The viewer with the events of one run in it.
-fn page(events: &Path, choice: &RunChoice) -> Result<String, CommandError> {
-    let unreadable = |error: std::io::Error| CommandError::io("read", events, error);
-    let mut splitter = RunSplitter::default();
-    let (mut lines, mut wanted) = (Vec::new(), false);
-    for entry in Reader::open(events).map_err(unreadable)? {
-        let Entry::Event { event, .. } = entry else { continue };
-        if let Some(name) = splitter.begins(&event) {
-            wanted = match choice {
-                RunChoice::Last => true,
-                RunChoice::Id(id) => name.starts_with(id.as_str()),
-            };
-            if wanted {
-                lines.clear();
+fn put_trajectories(
+    folder: &Path,
+    source: &dyn ExampleSource,
+    terminal: &mut Terminal,
+) -> Result<(), CommandError> {
+    let mut outcome = Ok(());
+    for place in 0..source.example_count() {
+        source.with_example(place, &mut |example| {
+            for trajectory in trajectories_of(source.run(), example) {
+                let written = serde_json::to_string_pretty(&trajectory)
+                    .map_err(|error| std::io::Error::from(error).into())
+                    .and_then(|text| {
+                        let name = file_name(&trajectory.trajectory_id);
+                        put(&folder.join(name), &format!("{text}\n"), terminal)
+                    });
+                if outcome.is_ok() {
+                    outcome = written;
+                }
             }
-        }
-        if wanted {
-            lines.push(event.to_json());
-        }
+        })?;
     }
-    Ok(html(&proctor_server::html_report(), lines.iter().map(String::as_str)))
+    outcome
 }
 
 /// Ids come from recordings, which anybody may have written: nothing in them may lead elsewhere.
@@ -171,5 +176,5 @@ fn put(path: &Path, text: &str, terminal: &mut Terminal) -> Result<(), CommandEr
     if path == Path::new("-") {
         return terminal.print(text);
     }
-    std::fs::write(path, text).map_err(|error| CommandError::io("write", path, error))
+    secrets::write_file(path, text)
 }

@@ -57,6 +57,7 @@ pub(super) fn settings(
         root: root.to_owned(),
         bin,
         guard: Guard::Program(guard),
+        unpacked: super::suites::cache_folder(),
         environment: environment(),
         pass_env: config.conversations.how.pass_env.clone(),
         agents: config.conversations.agents.clone(),

@@ -5,7 +5,7 @@ use clap::Args;
 use crate::values;
 
 /// Which examples.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct SelectionArguments {
     /// Files, folders, `FILE:LINE` or `FILE[1:2]` [default: `run.paths` of proctor.toml, else `spec`, tests in `test` and all `*.scenario.yaml`]
     #[arg(value_name = "PATH")]

@@ -137,21 +137,32 @@ fn ruby_suites<'a>(
     }
 }
 
-pub(super) fn environment(root: &Path, workers: u32) -> Result<SuiteEnvironment, CommandError> {
+fn temporary_folder() -> PathBuf {
+    env_vars::TMPDIR.get_os().map_or_else(|| PathBuf::from("/tmp"), PathBuf::from)
+}
+
+/// Where embedded files are unpacked.
+pub(super) fn cache_folder() -> PathBuf {
     let home = env_vars::HOME.get_os().map(PathBuf::from);
     let cache = env_vars::XDG_CACHE_HOME.get_os().map(PathBuf::from);
-    let temporary = env_vars::TMPDIR.get_os().map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
     let cache = cache.or_else(|| home.map(|home| home.join(".cache")));
+    cache.unwrap_or_else(temporary_folder).join("proctor")
+}
+
+pub(super) fn environment(root: &Path, workers: u32) -> Result<SuiteEnvironment, CommandError> {
+    let temporary = temporary_folder();
     Ok(SuiteEnvironment {
         root: root.to_owned(),
         guard: own_guard()?,
-        cache: cache.unwrap_or_else(|| temporary.clone()).join("proctor"),
+        cache: cache_folder(),
         // A socket path has little room; a long TMPDIR would not fit.
         sockets: if temporary.as_os_str().len() > 60 { PathBuf::from("/tmp") } else { temporary },
         workers,
         first_slot: 0,
         load_notices: LoadNotices::default(),
+        final_report: None,
         sandbox: None,
+        mutation: None,
     })
 }
 

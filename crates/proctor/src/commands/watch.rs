@@ -7,15 +7,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use proctor_events::{Body, Event};
+use proctor_events::{Body, Event, Published, TextFilter};
 use proctor_record::{Growth, RecordedLine, RecordingFollower, RunSplitter, without_digest};
 use proctor_report::{LiveLines, Mode};
 use proctor_stream::RemoteStream;
-use proctor_tui::{FollowedFile, ScreenOptions};
+use proctor_tui::{EventSource, FollowedFile, ScreenOptions, SourcePoll};
 
 use super::{display_mode, recording_path};
 use crate::cli::{Cli, Format};
 use crate::error::CommandError;
+use crate::secrets;
 use crate::terminal::Terminal;
 
 const WATCH_HELP: &str = "\
@@ -117,8 +118,33 @@ fn screen(path: &Path, terminal: &Terminal) -> Result<ExitCode, CommandError> {
         exit_when_done: false,
         stop: Arc::default(),
     };
-    proctor_tui::run(FollowedFile::new(path, true), &options, |_| {})?;
+    let source =
+        FilteredFile { file: FollowedFile::new(path, true), filter: secrets::text_filter() };
+    proctor_tui::run(source, &options, |_| {})?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A recording without the secrets that somebody else, or an older version, has left in it.
+struct FilteredFile {
+    file: FollowedFile,
+    filter: TextFilter,
+}
+
+impl EventSource for FilteredFile {
+    fn poll(&mut self) -> std::io::Result<SourcePoll> {
+        Ok(match self.file.poll()? {
+            SourcePoll::Event(published) => {
+                let mut event = Event::clone(&published);
+                event.body.change_texts(&mut |text| (self.filter)(text));
+                SourcePoll::Event(Arc::new(Published::new(event)))
+            }
+            other => other,
+        })
+    }
+
+    fn dropped(&self) -> u64 {
+        self.file.dropped()
+    }
 }
 
 /// What is to be printed. Until it is drained, a newer run in the same file replaces an older one.

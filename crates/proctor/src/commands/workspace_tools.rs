@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use proctor_workspace::{Limits, Program, Tools};
+use proctor_workspace::{Limits, Program, Sandbox, Tools};
 
 use super::agent_tools::runtime;
-use super::{own_guard, own_program};
+use super::{own_guard, own_launcher, own_program};
 use crate::cli::Cli;
 use crate::config::{Config, Origin};
 use crate::error::CommandError;
 use crate::terminal::Terminal;
-use crate::{env_vars, project};
+use crate::{env_vars, project, secrets};
 
 /// A run of a workspace that nobody waits for.
 #[derive(Debug, Args)]
@@ -48,6 +48,7 @@ pub(super) fn config(
         temp,
         guard: own_guard()?,
         mock: Program::new(own.clone(), ["__mock"]),
+        sandbox: Sandbox::new(own_launcher().ok()),
         detached: Some(Program { path: own, args: detached }),
         ralph: ralph(root, config, &path),
         path,
@@ -55,6 +56,7 @@ pub(super) fn config(
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect(),
         limits: Limits::default(),
+        redactor: secrets::redactor().clone(),
     })
 }
 

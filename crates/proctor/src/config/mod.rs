@@ -3,12 +3,11 @@
 //! Every setting remembers where its value came from. Unknown keys are warned about, never ignored in
 //! silence and never fatal; a value of the wrong type is fatal and shown in its place.
 
-mod file;
-
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use proctor_config as file;
 use proctor_dialogue::{AgentFields, ModelFields};
 
 use crate::env_vars::{self, Variable};
@@ -96,7 +95,11 @@ pub(crate) fn load(root: &Path) -> Result<(Config, Vec<String>), CommandError> {
 pub(crate) fn load_file(path: &Path) -> Result<(Config, Vec<String>), CommandError> {
     let text = proctor_files::read_text(path, proctor_files::limits::CONFIGURATION)
         .map_err(|error| CommandError::io("read", path, error))?;
-    let (contents, warnings) = file::parse(&text, &path.display().to_string())?;
+    let (contents, warnings) =
+        file::parse(&text, &path.display().to_string()).map_err(|error| {
+            CommandError::configuration(error)
+                .hint("`proctor schema config` prints what it may hold")
+        })?;
     Ok((layer(Some((path.to_owned(), contents)), Variable::get), warnings))
 }
 
@@ -126,10 +129,10 @@ fn layer(
             Setting { value: in_file, origin }
         })
     };
-    let events = [env_vars::PROCTOR_EVENTS, env_vars::RSPEC_AGENTS_EVENTS];
+    let in_file = contents.events.filter(|list| !list.is_empty()).map(|list| list.join(","));
     Config {
         path,
-        events: some(&events, contents.events.map(|list| list.join(","))),
+        events: sum_of_events(&environment, in_file),
         ruby: text(env_vars::PROCTOR_RUBY, contents.tools.ruby, "ruby"),
         ralph: text(env_vars::PROCTOR_RALPH, contents.tools.ralph, "ralph"),
         workers: text(env_vars::PROCTOR_WORKERS, contents.run.workers.map(|n| n.to_string()), "4"),
@@ -144,6 +147,32 @@ fn layer(
             models: contents.models,
             how: contents.conversations,
         },
+    }
+}
+
+/// Destinations of events add up, in this order.
+fn sum_of_events(
+    environment: impl Fn(Variable) -> Option<String>,
+    in_file: Option<String>,
+) -> Setting<Option<String>> {
+    let variables = [env_vars::PROCTOR_EVENTS, env_vars::RSPEC_AGENTS_EVENTS];
+    let from_environment = variables.into_iter().filter_map(|variable| {
+        let value = environment(variable)?;
+        Some((value, Origin::Environment(variable.name)))
+    });
+    let all: Vec<(String, Origin)> =
+        from_environment.chain(in_file.map(|list| (list, Origin::File))).collect();
+    let origin = all.first().map_or(Origin::Default, |(_, origin)| origin.clone());
+    let lists: Vec<String> = all.into_iter().map(|(list, _)| list).collect();
+    Setting { value: (!lists.is_empty()).then(|| lists.join(",")), origin }
+}
+
+impl Config {
+    /// Where events go besides the recording: what the command line says, then the environment, then the file.
+    pub(crate) fn all_events(&self, on_command_line: Option<&str>) -> Option<String> {
+        let lists = [on_command_line, self.events.value.as_deref()];
+        let lists: Vec<&str> = lists.into_iter().flatten().collect();
+        (!lists.is_empty()).then(|| lists.join(","))
     }
 }
 
@@ -179,9 +208,13 @@ mod tests {
     }
 
     #[test]
-    fn the_newer_name_of_a_variable_wins() {
+    fn destinations_of_events_add_up() {
         let both = [("RSPEC_AGENTS_EVENTS", "old"), ("PROCTOR_EVENTS", "new")];
-        assert_eq!(layered("", &both).events.value.as_deref(), Some("new"));
+        let config = layered("events = [\"a.jsonl\", \"b.jsonl\"]", &both);
+        assert_eq!(config.events.value.as_deref(), Some("new,old,a.jsonl,b.jsonl"));
+        assert_eq!(config.events.origin, Origin::Environment("PROCTOR_EVENTS"));
+        assert_eq!(config.all_events(Some("c")).unwrap(), "c,new,old,a.jsonl,b.jsonl");
+        assert_eq!(layered("events = []", &[]).all_events(None), None);
         assert_eq!(
             layered("", &both[..1]).events.origin,
             Origin::Environment("RSPEC_AGENTS_EVENTS")

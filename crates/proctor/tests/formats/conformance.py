@@ -44,7 +44,7 @@ def all_checks(proctor, node, suite):
         project = Path(folder) / "project"
         project.mkdir()
         (project / "proctor.toml").touch()
-        server, line = started([proctor, "serve", "--root", project, "--format", "json"])
+        server, line = started([proctor, "serve", "--root", project, "--format", "json", "--tools", "all", "--structured"])
         try:
             served = json.loads(line)
             proxy_script = Path(__file__).with_name("add_token.mjs")

@@ -155,3 +155,111 @@ fn a_process_of_one_conversation_is_not_given_a_second_try() {
     assert_eq!(ran.code, Some(1), "{}", ran.terminal());
     assert_eq!(attempts(&env.recorded()).values().map(Vec::len).sum::<usize>(), 2);
 }
+
+/// The same agent as an HTTP server; `half` sends half an answer and dies. `starts` has a line for each process.
+const SERVER: &str = r#"
+import http.server, json, os, signal, sys, threading
+def first_time():
+    try:
+        os.close(os.open("died", os.O_CREAT | os.O_EXCL))
+        return True
+    except FileExistsError:
+        return False
+doomed = threading.Event()
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def do_POST(self):
+        said = json.loads(self.rfile.read(int(self.headers["content-length"])))["message"]
+        if said == "always" or doomed.is_set():
+            os.kill(os.getpid(), signal.SIGKILL)
+        if said == "once" and first_time():
+            doomed.set()
+            threading.Event().wait()
+        body = json.dumps({"text": f"ok {os.getpid()}"}).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        if said == "half":
+            self.wfile.write(body[:5])
+            self.wfile.flush()
+            os.kill(os.getpid(), signal.SIGKILL)
+        self.wfile.write(body)
+    def log_message(self, *_): pass
+with open("starts", "a") as starts: starts.write("x\n")
+server = http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler)
+server.daemon_threads = True
+server.serve_forever()
+"#;
+
+fn served(more: &str, words: &[&str]) -> TestEnv {
+    let env = project("", words);
+    env.write("server.py", SERVER);
+    let text = env.read("a.scenario.yaml").replace(
+        "{command: [python3, agent.py]}",
+        &format!(
+            "{{command: [python3, server.py, '${{port}}']{more}, http: {{url: 'http://127.0.0.1:${{port}}/', body: {{message: '${{message}}'}}, text: /text}}}}"
+        ),
+    );
+    env.write("a.scenario.yaml", &text);
+    env
+}
+
+#[test]
+fn a_served_agent_that_dies_is_started_again_and_its_conversations_run_once_more() {
+    let mut words = vec!["hello"; 30];
+    words[11] = "once";
+    let env = served("", &words);
+    let ran = env.run(&["run", "--concurrency", "6"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.terminal());
+    let recorded = env.recorded();
+    recorded.assert_accounted(30);
+    let attempts = attempts(&recorded);
+    let (again, others): (Vec<_>, Vec<_>) = attempts.iter().partition(|(_, all)| all.len() > 1);
+    assert!(again.len() >= 2, "{} were cut off", again.len());
+    assert!(again.iter().any(|(title, _)| title.ends_with("once 11")), "{}", ran.terminal());
+    for (title, all) in &again {
+        assert_eq!(all.len(), 2, "{title}");
+        assert_death(all[0]);
+        assert_eq!((&all[1]["status"], &all[1]["flaky"]), (&"passed".into(), &true.into()));
+    }
+    assert!(others.iter().all(|(_, all)| all[0]["status"] == "passed"), "{}", ran.terminal());
+    let shown =
+        format!("{} conversations were run again because their agent process died", again.len());
+    assert!(ran.stdout.contains(&shown), "{}", ran.terminal());
+    // The first, one for each that was run again, and a shared one for those that had not begun.
+    let starts = env.read("starts").lines().count();
+    assert!((again.len() + 1..=again.len() + 2).contains(&starts), "{starts} servers");
+    env.assert_no_process_left();
+    env.assert_complete();
+}
+
+#[test]
+fn a_conversation_that_kills_its_server_every_time_errors_no_other() {
+    for word in ["always", "half"] {
+        let mut words = vec!["hello"; 12];
+        words[3] = word;
+        let env = served("", &words);
+        let ran = env.run(&["run", "--concurrency", "4"]);
+        assert_eq!(ran.code, Some(1), "{}", ran.terminal());
+        let recorded = env.recorded();
+        recorded.assert_accounted(12);
+        let expected = [("errored".to_owned(), 1), ("passed".to_owned(), 11)];
+        assert_eq!(recorded.statuses(), expected.into(), "{}", ran.terminal());
+        let attempts = attempts(&recorded);
+        let guilty = &attempts[attempts.keys().find(|title| title.contains(word)).unwrap()];
+        assert_eq!(guilty.len(), 2, "{}", ran.terminal());
+        assert_death(guilty[0]);
+        assert_eq!((&guilty[1]["fault"], &guilty[1]["final"]), (&"agent".into(), &true.into()));
+        env.assert_no_process_left();
+    }
+}
+
+#[test]
+fn a_server_of_one_conversation_is_not_given_a_second_try() {
+    let env = served(", process_per_conversation: true", &["always", "hello"]);
+    let ran = env.run(&["run"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.terminal());
+    assert_eq!(attempts(&env.recorded()).values().map(Vec::len).sum::<usize>(), 2);
+    env.assert_no_process_left();
+}

@@ -75,7 +75,7 @@ fn runner(folder: &Path) -> u32 {
 fn a_shell_gets_results_on_one_stream_and_errors_on_the_other() {
     let env = TestEnv::new();
     let listed = env.run(&["tool", "--list"]);
-    assert_eq!((listed.code, listed.stdout.lines().count()), (Some(0), 27), "{}", listed.stdout);
+    assert_eq!((listed.code, listed.stdout.lines().count()), (Some(0), 28), "{}", listed.stdout);
     let described = env.run(&["tool", "--list", "run_start"]);
     let described: Value = serde_json::from_str(&described.stdout).unwrap();
     assert!(described["input_schema"]["properties"]["paths"]["description"].is_string());
@@ -173,6 +173,20 @@ fn a_run_ends_at_its_time_limit() {
     env.assert_no_process_left();
 }
 
+/// On a busy machine the limit came before the examples were known, and the run was called *not started*.
+#[test]
+fn a_run_that_ends_at_its_time_limit_while_it_loads_was_started() {
+    let env = TestEnv::with_spec("sleep 60\n");
+    let started = env.answer("run_start", &json!({ "time_limit": "500ms" }));
+    let ended = env.until_over(&started);
+    assert_eq!(
+        (&ended["state"], &ended["stopped_by"]),
+        (&json!("stopped"), &json!("time_limit")),
+        "{ended}"
+    );
+    env.assert_no_process_left();
+}
+
 #[test]
 fn a_killed_run_is_told_from_one_that_goes_on() {
     let env = TestEnv::with_spec(ENDLESS);
@@ -218,7 +232,7 @@ fn sdk(env: &TestEnv, mode: &str, part: &str) -> Value {
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{out}\n{err}");
     let seen: Value = serde_json::from_str(&out).unwrap();
-    assert_eq!(seen["tools"].as_array().unwrap().len(), 27);
+    assert_eq!(seen["tools"].as_array().unwrap().len(), 28);
     seen
 }
 
@@ -284,6 +298,7 @@ fn the_inspector_lists_and_calls() {
         let output = Command::new(&inspector)
             .arg("--cli")
             .args(["--cwd", env.project.to_str().unwrap(), env!("CARGO_BIN_EXE_proctor"), "mcp"])
+            .args(["--tools", "all", "--structured"])
             .args(arguments)
             .env_clear()
             .env("HOME", env.home())
@@ -298,7 +313,7 @@ fn the_inspector_lists_and_calls() {
         )
     };
     let (listed, said) = inspect(&["--method", "tools/list"]);
-    assert_eq!(listed["tools"].as_array().unwrap().len(), 27);
+    assert_eq!(listed["tools"].as_array().unwrap().len(), 28);
     assert!(!said.contains(" errors") || said.contains("0 errors"), "{said}");
     let (called, _) = inspect(&[
         "--method",

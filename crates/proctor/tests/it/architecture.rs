@@ -10,6 +10,7 @@ use crate::env::repository;
 /// Who may know whom: a crate may depend on the crates named beside it, directly or not.
 const MAY_KNOW: &[(&str, &[&str])] = &[
     ("proctor-compare", &["proctor-events", "proctor-record", "proctor-stats", "proctor-verdict"]),
+    ("proctor-config", &["proctor-dialogue", "proctor-events", "proctor-yaml"]),
     (
         "proctor-converse",
         &[
@@ -32,6 +33,8 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     (
         "proctor-fuzz-targets",
         &[
+            "proctor-compare",
+            "proctor-config",
             "proctor-dialogue",
             "proctor-events",
             "proctor-journal",
@@ -41,6 +44,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "proctor-redact",
             "proctor-ruby",
             "proctor-sandbox",
+            "proctor-stats",
             "proctor-tools",
             "proctor-verdict",
             "proctor-workspace",
@@ -71,6 +75,26 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "proctor-record",
             "proctor-redact",
             "proctor-ruby",
+            "proctor-sandbox",
+            "proctor-stats",
+            "proctor-tools",
+            "proctor-verdict",
+            "proctor-workspace",
+            "proctor-yaml",
+        ],
+    ),
+    (
+        "proctor-mutate",
+        &[
+            "proctor-converse",
+            "proctor-dialogue",
+            "proctor-events",
+            "proctor-llm",
+            "proctor-process",
+            "proctor-record",
+            "proctor-redact",
+            "proctor-ruby",
+            "proctor-runner",
             "proctor-sandbox",
             "proctor-stats",
             "proctor-tools",
@@ -119,6 +143,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "proctor-history",
             "proctor-journal",
             "proctor-record",
+            "proctor-redact",
             "proctor-stats",
             "proctor-stream",
             "proctor-verdict",
@@ -151,7 +176,10 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "proctor-verdict",
         ],
     ),
-    ("proctor-workspace", &["proctor-process", "proctor-redact", "proctor-tools", "proctor-yaml"]),
+    (
+        "proctor-workspace",
+        &["proctor-process", "proctor-redact", "proctor-sandbox", "proctor-tools", "proctor-yaml"],
+    ),
     ("proctor-yaml", &[]),
     ("proctor", ALL),
 ];
@@ -165,11 +193,13 @@ const ALL: &[&str] = &[
     "proctor-dialogue",
     "proctor-llm",
     "proctor-compare",
+    "proctor-config",
     "proctor-history",
     "proctor-cover",
     "proctor-events",
     "proctor-journal",
     "proctor-mcp",
+    "proctor-mutate",
     "proctor-process",
     "proctor-record",
     "proctor-redact",
@@ -190,6 +220,7 @@ const ALL: &[&str] = &[
 /// Crates that know no runtime, no network and no terminal.
 const PURE: &[&str] = &[
     "proctor-compare",
+    "proctor-config",
     "proctor-dialogue",
     "proctor-events",
     "proctor-files",
@@ -341,6 +372,57 @@ fn only_proctor_record_opens_recordings() {
             }
         }
     }
+}
+
+/// Files of the binary that write or print. All others use `secrets::write_file` and `Terminal`, which filter secrets.
+const WRITERS: &[(&str, &str)] = &[
+    ("secrets.rs", "the filter itself"),
+    ("terminal.rs", "the filter stands before every print"),
+    ("commands/init.rs", "our own templates"),
+    ("commands/pieces.rs", "reports in pieces, filtered there"),
+    ("commands/doctor/probe.rs", "an empty file"),
+    ("commands/journal/hook.rs", "the log, filtered there"),
+    ("commands/journal/recorded_runs.rs", "the path of a run"),
+    ("commands/run/outputs.rs", "the summary of a job, filtered there"),
+];
+
+/// A way out that forgets the filter must be seen when it is written.
+#[test]
+fn only_named_files_of_the_binary_write_without_the_filter() {
+    let folder = repository().join("crates/proctor/src");
+    let writes = [
+        "fs::write(",
+        "File::create",
+        "OpenOptions",
+        "append_private",
+        "create_private(",
+        "write_private",
+        "io::stdout().lock",
+        "io::stderr().lock",
+        "writeln!(io::",
+        "print_unfiltered",
+        "pass_on(",
+        "print_piece(",
+        "PieceFile::create",
+    ];
+    let mut found = BTreeSet::new();
+    for (path, text) in sources(&folder) {
+        let production = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let name = path.strip_prefix(&folder).unwrap().display().to_string();
+        if production.lines().any(|line| writes.iter().any(|it| line.contains(it))) {
+            found.insert(name);
+        }
+    }
+    let on_purpose = ["commands/serve/mod.rs", "commands/journal/output_copy.rs"];
+    let known: BTreeSet<String> = WRITERS
+        .iter()
+        .map(|(name, _)| *name)
+        // The address with its token, and a command's own output as it is.
+        .chain(on_purpose)
+        .map(str::to_owned)
+        .collect();
+    let unknown: Vec<&String> = found.difference(&known).collect();
+    assert!(unknown.is_empty(), "these write without `secrets`: {unknown:?}");
 }
 
 /// Libraries never print and never read the environment; the lints see the first, this sees the second.

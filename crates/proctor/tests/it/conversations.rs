@@ -622,21 +622,45 @@ fn all_suites_of_a_run_share_a_cassette() {
     assert!(!ran.stderr.contains("not asked for"), "{}", ran.terminal());
 }
 
+/// The part of a page from this text to the end of its code block.
+fn code_block<'a>(page: &'a str, start: &str) -> &'a str {
+    let from = page.find(start).unwrap_or_else(|| panic!("{start} is not in the page"));
+    let text = &page[from..];
+    &text[..text.find("```").unwrap()]
+}
+
 /// The first five minutes of the README, as it is printed there.
 #[test]
 fn the_first_five_minutes_of_the_readme_work() {
     let readme = std::fs::read_to_string(crate::env::repository().join("README.md")).unwrap();
-    let block = |start: &str| {
-        let from = readme.find(start).unwrap_or_else(|| panic!("{start} is not in the README"));
-        let text = &readme[from..];
-        text[..text.find("```").unwrap()].to_owned()
-    };
     let env = TestEnv::new();
-    env.write("agent.py", &block("# agent.py"));
-    env.write("mine.scenario.yaml", &block("# mine.scenario.yaml"));
+    env.write("agent.py", code_block(&readme, "# agent.py"));
+    let scenario = code_block(&readme, "# mine.scenario.yaml");
+    env.write("mine.scenario.yaml", scenario);
     let ran = env.run(&["run", "mine.scenario.yaml"]);
     assert_eq!(ran.code, Some(0), "{}", ran.terminal());
     assert!(ran.stdout.contains("1 example: 1 passed"), "{}", ran.terminal());
     let shown = env.run(&["show", "--full"]);
     assert!(shown.stdout.contains("You said: hello"), "{}", shown.terminal());
+
+    assert!(scenario.contains("match: hello"));
+    env.write("mine.scenario.yaml", &scenario.replace("match: hello", "match: goodbye"));
+    let ran = env.run(&["run", "mine.scenario.yaml"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.terminal());
+    assert!(ran.stdout.contains("/goodbye/"), "{}", ran.terminal());
+    assert!(ran.stdout.contains("You said: hello"), "{}", ran.terminal());
+}
+
+/// The agent that the protocol page prints answers.
+#[test]
+fn the_agent_of_the_protocol_page_works() {
+    let page = std::fs::read_to_string(crate::env::repository().join("docs/protocol.md")).unwrap();
+    let env = TestEnv::new();
+    env.write("socket_agent.py", code_block(&page, "# socket_agent.py"));
+    env.write(
+        "socket.scenario.yaml",
+        "describe: a\nagent: {command: [python3, socket_agent.py]}\nexamples: [{it: b, steps: [{user: Hello, expect: [{match: 'said: hello'}]}]}]\n",
+    );
+    let ran = env.run(&["run", "socket.scenario.yaml"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.terminal());
 }

@@ -92,8 +92,13 @@ fn a_cover_run_is_recorded_shown_and_filled_by_an_agent() {
     // An agent fills what is left.
     let left = env.called("cover_plan", &json!({ "limit": 1 })).unwrap();
     assert_eq!((&left["total"], &left["next"]), (&json!(1), &Value::Null), "{left}");
-    let id = left["items"][0]["id"].clone();
-    assert_eq!(left["items"][0]["conditions"][0]["lines"], "7-11", "{left}");
+    let item = &left["items"][0];
+    let id = item["id"].clone();
+    assert!(item["missing"].as_str().unwrap().contains("a value for `word` such that"), "{left}");
+    assert_eq!((&item["required"], &item["details"]), (&json!(["word"]), &Value::Null), "{left}");
+    assert!(item.to_string().len() < 500, "a few words: {item}");
+    let detailed = env.called("cover_plan", &json!({ "details": true })).unwrap();
+    assert_eq!(detailed["items"][0]["details"]["conditions"][0]["lines"], "7-11", "{detailed}");
     let wrong = env.called("cover_submit", &json!({ "id": id, "body": "expect(described_class.new.open(\"a\")).to eq({ state: :closed })" })).unwrap_err();
     assert_eq!(
         (&wrong["kind"], &wrong["details"]["reason"]),
@@ -102,14 +107,16 @@ fn a_cover_run_is_recorded_shown_and_filled_by_an_agent() {
     );
     let unknown = env.called("cover_submit", &json!({ "id": "none", "body": GOOD })).unwrap_err();
     assert_eq!(unknown["details"]["reason"], "unknown");
+    let values = json!({ "word": "\"open sesame 7\"" });
     let kept = env
         .called(
             "cover_submit",
-            &json!({ "id": id, "body": GOOD, "description": "opens with the right word" }),
+            &json!({ "id": id, "values": values, "description": "opens with the right word" }),
         )
         .unwrap();
     assert_eq!((&kept["kept"], &kept["left"]), (&json!(true), &json!(0)), "{kept}");
-    assert!(env.read("spec/vault_spec.rb").contains("opens with the right word"));
+    let spec = env.read("spec/vault_spec.rb");
+    assert!(spec.contains("opens with the right word") && spec.contains(GOOD), "{spec}");
     assert_eq!(env.called("cover_plan", &json!({})).unwrap()["total"], 0);
     let passed = env.run(&["run", "spec/vault_spec.rb"]);
     assert_eq!(passed.code, Some(0), "{}", passed.terminal());

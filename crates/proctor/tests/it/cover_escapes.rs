@@ -1,17 +1,10 @@
 //! Hostile projects under `proctor cover`: code of the project runs in every stage (loading, observing, verifying, reviewing), and none of it
 //! may reach anything outside of the scratch copy. Each attempt is first made unconfined, where it must succeed.
 
-use std::collections::BTreeSet;
-use std::io::Read as _;
-use std::net::TcpListener;
-use std::os::linux::net::SocketAddrExt as _;
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::{SocketAddr, UnixListener};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex};
+use std::process::Command;
 
 use crate::env::TestEnv;
+use crate::escape_host::{Host, names, own_user};
 
 /// What is tried. `OUT` is a folder of the host, `PORT` a server, `PID` a process with a secret in its environment.
 const ATTEMPTS: &str = r##"
@@ -55,150 +48,13 @@ module Evil
 end
 "##;
 
-/// A place of the host that can be attacked.
-struct Host {
-    folder: tempfile::TempDir,
-    victim: Child,
-    mark: String,
-    port: u16,
-    heard: Arc<Mutex<BTreeSet<String>>>,
-}
-
-impl Host {
-    fn new() -> Self {
-        let folder =
-            tempfile::Builder::new().prefix("proctor-escape-").tempdir_in("/var/tmp").unwrap();
-        for name in ["kept", "doomed", "moved", "cut", "mode", "time"] {
-            std::fs::write(folder.path().join(name), "content").unwrap();
-        }
-        std::fs::set_permissions(folder.path().join("mode"), PermissionsExt::from_mode(0o600))
-            .unwrap();
-        std::fs::write(folder.path().join("secret"), "marker-secret").unwrap();
-        let mark =
-            format!("proctor-escape-{}", folder.path().file_name().unwrap().to_string_lossy());
-        let victim = Command::new("sleep")
-            .arg("300")
-            .env("SECRET", "marker-environment")
-            .stdin(Stdio::null())
-            .spawn()
-            .unwrap();
-        let heard = Arc::new(Mutex::new(BTreeSet::new()));
-        let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = tcp.local_addr().unwrap().port();
-        let name = SocketAddr::from_abstract_name(&mark).unwrap();
-        listen(Arc::clone(&heard), move || Some(tcp.accept().ok()?.0));
-        let unix = UnixListener::bind(folder.path().join("socket")).unwrap();
-        listen(Arc::clone(&heard), move || Some(unix.accept().ok()?.0));
-        let unnamed = UnixListener::bind_addr(&name).unwrap();
-        listen(Arc::clone(&heard), move || Some(unnamed.accept().ok()?.0));
-        Self { folder, victim, mark, port, heard }
-    }
-
-    fn attack(&self) -> String {
-        ATTEMPTS
-            .replace("@OUT@", &self.folder.path().to_string_lossy())
-            .replace("@PORT@", &self.port.to_string())
-            .replace("@PID@", &self.victim.id().to_string())
-            .replace("@ABSTRACT@", &self.mark)
-    }
-
-    /// What the attack has left, by the names of the attempts.
-    fn traces(&mut self) -> BTreeSet<String> {
-        let out = self.folder.path();
-        let exists = |name: &str| std::fs::symlink_metadata(out.join(name)).is_ok();
-        let mut found = self.heard.lock().unwrap().clone();
-        let made = [
-            "write",
-            "shell",
-            "method",
-            "send",
-            "mkdir",
-            "symlink",
-            "hardlink",
-            "fifo",
-            "root_link",
-            "link_in_copy",
-            "at_exit",
-        ];
-        found.extend(made.into_iter().filter(|name| exists(name)).map(str::to_owned));
-        let mut note = |name: &str, happened: bool| {
-            if happened {
-                found.insert(name.to_owned());
-            }
-        };
-        let base = out.file_name().unwrap().to_string_lossy();
-        let tmp = format!("/tmp/{base}-tmp");
-        note("tmp", Path::new(&tmp).exists());
-        let _ = std::fs::remove_file(tmp);
-        note("secret", exists("seen-secret"));
-        note("environ", exists("seen-environ"));
-        note("delete", !exists("doomed"));
-        note("rename", !exists("moved"));
-        note("truncate", std::fs::metadata(out.join("cut")).unwrap().len() == 0);
-        let mode = std::fs::metadata(out.join("mode")).unwrap().permissions().mode();
-        note("chmod", mode & 0o777 != 0o600);
-        let time = std::fs::metadata(out.join("time")).unwrap().modified().unwrap();
-        note(
-            "utime",
-            time < std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_hours(1),
-        );
-        note("kill", self.victim.try_wait().unwrap().is_some());
-        note("daemon", end_daemons(&self.mark) > 0);
-        found
-    }
-}
-
-impl Drop for Host {
-    fn drop(&mut self) {
-        let _ = self.victim.kill();
-        let _ = self.victim.wait();
-        end_daemons(&self.mark);
-    }
-}
-
-/// Notes the first line that each client sends. The thread ends with the test's process.
-fn listen<S: std::io::Read + Send + 'static>(
-    heard: Arc<Mutex<BTreeSet<String>>>,
-    mut accept: impl FnMut() -> Option<S> + Send + 'static,
-) {
-    std::thread::spawn(move || {
-        while let Some(mut client) = accept() {
-            let mut text = String::new();
-            let _ = client.read_to_string(&mut text);
-            heard.lock().unwrap().insert(text.trim().to_owned());
-        }
-    });
-}
-
-/// Ends the processes that the attack has left and counts them.
-fn end_daemons(mark: &str) -> usize {
-    let mut found = 0;
-    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
-        let Ok(pid) = entry.file_name().to_string_lossy().parse::<i32>() else { continue };
-        let mut variables = Vec::new();
-        let read = std::fs::File::open(entry.path().join("environ"));
-        let _ = read.and_then(|mut file| file.read_to_end(&mut variables));
-        let wanted = format!("LC_MARK={mark}");
-        if variables.split(|byte| *byte == 0).any(|line| line == wanted.as_bytes()) {
-            found += 1;
-            let pid = rustix::process::Pid::from_raw(pid).unwrap();
-            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
-        }
-    }
-    found
-}
-
-fn names(words: &str) -> BTreeSet<String> {
-    words.split_whitespace().map(str::to_owned).collect()
-}
-
 /// Audit S1: the review stage ran code of the project without Landlock and among the host's processes.
 #[test]
 fn s1_hostile_projects_reach_nothing_in_any_stage_of_cover() {
     // The positive control: unconfined, every attempt succeeds.
-    let mut host = Host::new();
+    let mut host = Host::new(own_user());
     let control = tempfile::tempdir().unwrap();
-    std::fs::write(control.path().join("evil.rb"), host.attack()).unwrap();
+    std::fs::write(control.path().join("evil.rb"), host.fill(ATTEMPTS)).unwrap();
     let status =
         Command::new("ruby").args(["-r./evil.rb", "-e", "1"]).current_dir(control.path()).status();
     assert!(status.unwrap().success());
@@ -209,9 +65,9 @@ fn s1_hostile_projects_reach_nothing_in_any_stage_of_cover() {
     let missed: Vec<_> = all.difference(&host.traces()).cloned().collect();
     assert!(missed.is_empty(), "not possible even unconfined: {missed:?}");
 
-    let mut host = Host::new();
+    let mut host = Host::new(own_user());
     let env = TestEnv::new();
-    env.write("evil.rb", &host.attack());
+    env.write("evil.rb", &host.fill(ATTEMPTS));
     env.write(".rspec", "--require ./evil.rb\n");
     env.write("spec/spec_helper.rb", "require_relative '../evil'\n");
     env.write("lib/calculator.rb", "require_relative '../evil'\nclass Calculator\n  def self.twice(number)\n    number * 2\n  end\nend\n");

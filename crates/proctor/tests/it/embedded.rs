@@ -1,6 +1,8 @@
 //! The runner as a library: controllers in this very process.
 
 use std::collections::BTreeSet;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -40,7 +42,9 @@ fn controller(env: &TestEnv, name: &str, workers: u32) -> Controller {
             workers,
             first_slot: 0,
             load_notices: LoadNotices::default(),
+            final_report: None,
             sandbox: None,
+            mutation: None,
         },
         options: RunOptions { workers, grace: 300, ..RunOptions::default() },
         bus: bus(name),
@@ -177,4 +181,54 @@ fn several_controllers_live_in_one_process() {
     long.kill(StopCause::Request);
     let result = long.wait_timeout(WITHIN).expect("an end");
     assert_eq!(result.status, RunStatus::Cancelled);
+}
+
+/// The example program; cargo builds it with these tests.
+fn embed(env: &TestEnv) -> Command {
+    let binary = std::path::Path::new(env!("CARGO_BIN_EXE_proctor"));
+    let mut command = Command::new(binary.with_file_name("examples").join("embed"));
+    command
+        .arg(binary)
+        .args([env.project.as_os_str(), "spec".as_ref()])
+        .current_dir(env.home())
+        .env_clear()
+        .env("HOME", env.home())
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
+    command
+}
+
+#[test]
+fn the_example_program_runs_specs_and_tells_what_happens() {
+    let env = TestEnv::with_spec(
+        r#"RSpec.describe("A") { it("passes") { expect(1).to eq(1) }; it("fails") { expect(1).to eq(2) } }"#,
+    );
+    let output = embed(&env).stdin(Stdio::null()).output().unwrap();
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{printed}");
+    for line in
+        ["started: A > passes", "finished: passed", "started: A > fails", "finished: failed"]
+    {
+        assert_eq!(printed.matches(line).count(), 1, "{line}: {printed}");
+    }
+    assert!(printed.contains("progress: 2/2, 1 failed"), "{printed}");
+    assert!(printed.ends_with("Failed: 2 examples, 1 failures\n"), "{printed}");
+    env.write("spec/a_spec.rb", r#"RSpec.describe("A") { it("passes") { expect(1).to eq(1) } }"#);
+    assert!(embed(&env).stdin(Stdio::null()).output().unwrap().status.success());
+    env.write("spec/a_spec.rb", "nonsense(");
+    assert_eq!(embed(&env).output().unwrap().status.code(), Some(1));
+    env.assert_no_process_left();
+}
+
+#[test]
+fn the_example_program_stops_on_request() {
+    let env = TestEnv::with_spec(LONG);
+    let mut child = embed(&env).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.any(|line| line.starts_with("started: ")));
+    child.stdin.take().unwrap().write_all(b"stop\n").unwrap();
+    assert_eq!(lines.last().as_deref(), Some("Cancelled: 8 examples, 0 failures"));
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    env.assert_no_process_left();
 }

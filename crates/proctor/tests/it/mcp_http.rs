@@ -6,7 +6,9 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::env::{TestEnv, repository, wait_until};
-use crate::wire::{HANDSHAKE, STATELESS, Served, hello, message, messages, processes_of};
+use crate::wire::{
+    HANDSHAKE, STATELESS, Served, hello, message, messages, processes_of, result_of,
+};
 
 const SPEC: &str = "RSpec.describe(\"Cart\") { it(\"adds\") { expect(1 + 1).to eq 2 } }\n";
 
@@ -83,15 +85,14 @@ impl<'a> Web<'a> {
         assert_eq!(status, 200, "{head}\n{body}");
         let answer = messages(&body).into_iter().find(|message| message["id"] == self.id);
         let answer = answer.unwrap_or_else(|| panic!("no answer: {body}"));
-        assert_eq!(answer["result"]["isError"], false, "{name}: {answer}");
-        answer["result"]["structuredContent"].clone()
+        result_of(&answer)
     }
 }
 
 #[test]
 fn every_version_lists_and_calls_the_same_tools() {
     let env = TestEnv::with_spec(SPEC);
-    let served = Served::start(&env, &[]);
+    let served = Served::start(&env, &["--tools", "all"]);
     let shell = env.run(&["tool", "--list"]).stdout.lines().count();
     for version in HANDSHAKE.into_iter().chain([STATELESS]) {
         let mut web = Web::connect(&served, version);
@@ -178,7 +179,7 @@ fn clients_that_never_say_goodbye_make_room_for_others() {
 #[test]
 fn a_server_that_only_shows_offers_only_what_looks() {
     let env = TestEnv::new();
-    let served = Served::start(&env, &["--read-only"]);
+    let served = Served::start(&env, &["--read-only", "--tools", "all"]);
     let mut web = Web::connect(&served, STATELESS);
     let (_, _, body) = web.post("tools/list", json!({}));
     let answer = messages(&body).pop().unwrap();
@@ -285,7 +286,7 @@ fn sdk(env: &TestEnv, served: &Served, mode: &str, part: &str) -> Value {
 fn the_python_sdk_drives_the_example_scenario_over_http() {
     for (mode, version) in [("legacy", "2025-11-25"), ("2026-07-28", "2026-07-28")] {
         let env = TestEnv::new();
-        let served = Served::start(&env, &[]);
+        let served = Served::start(&env, &["--tools", "all", "--structured"]);
         let seen = sdk(&env, &served, mode, "workspaces");
         assert_eq!(seen["version"], version);
         assert_eq!(seen["run"]["exit_code"], 2, "{seen}");
@@ -302,7 +303,7 @@ fn the_python_sdk_runs_examples_over_http() {
     let spec =
         "RSpec.describe(\"Cart\") { it(\"adds\") {}\n it(\"fails\") { expect(1).to eq 3 } }\n";
     let env = TestEnv::with_spec(spec);
-    let served = Served::start(&env, &[]);
+    let served = Served::start(&env, &["--tools", "all", "--structured"]);
     let seen = sdk(&env, &served, "auto", "runs");
     assert_eq!(seen["failures"], json!(["Cart > fails"]));
     assert_eq!(seen["ended"]["counts"], json!({ "passed": 1, "failed": 1 }));
@@ -312,7 +313,7 @@ fn the_python_sdk_runs_examples_over_http() {
 #[test]
 fn the_inspector_lists_and_calls_over_http() {
     let env = TestEnv::with_spec(SPEC);
-    let served = Served::start(&env, &[]);
+    let served = Served::start(&env, &["--tools", "all", "--structured"]);
     let inspector = repository().join("target/tools/inspector/node_modules/.bin/mcp-inspector");
     assert!(inspector.exists(), "no MCP inspector: run ./check once, it installs it");
     let inspect = |arguments: &[&str]| {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::env::{TestEnv, wait_until};
-use crate::wire::{HANDSHAKE, STATELESS, Wire, processes_of};
+use crate::wire::{HANDSHAKE, STATELESS, Wire, processes_of, result_of};
 
 /// A run that hangs in its second iteration, with a child that does not listen.
 fn hanging() -> Value {
@@ -191,7 +191,7 @@ fn without_a_name_the_run_is_the_one_that_this_client_started() {
         let own = wire.call("run_wait", json!({ "include": "none" }))["run"]["run_id"].clone();
         assert_ne!(own, before, "{version}");
         for id in [started, looked] {
-            let about = wire.answer_to(id)["result"]["structuredContent"].clone();
+            let about = result_of(&wire.answer_to(id));
             let about = about.get("run").unwrap_or(&about).clone();
             assert_eq!(about["run_id"], own, "{version}: {about}");
         }

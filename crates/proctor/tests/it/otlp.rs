@@ -8,13 +8,13 @@ use serde_json::Value;
 use crate::env::{TestEnv, wait_until};
 use crate::past::record;
 
-struct Taken {
+pub(crate) struct Taken {
     head: Vec<String>,
-    body: Value,
+    pub(crate) body: Value,
 }
 
 /// Takes one request and answers it.
-fn take(listener: &TcpListener, status: &str) -> Taken {
+pub(crate) fn take(listener: &TcpListener, status: &str) -> Taken {
     listener.set_nonblocking(true).unwrap();
     let mut accepted = None;
     wait_until("a request", || {

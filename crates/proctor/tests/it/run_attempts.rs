@@ -307,3 +307,24 @@ fn workers_know_their_number() {
         assert_eq!(seen.len(), 3, "{options:?} {seen:?}");
     }
 }
+
+#[test]
+fn examples_do_not_see_how_garbage_is_collected_and_the_users_settings_count() {
+    let env = TestEnv::with_spec(
+        r#"RSpec.describe "garbage" do
+             it("is collected") do
+               expect(ENV.keys.grep(/RUBY_GC/)).to eq(ENV.fetch("OWN", "").split)
+               expect(GC.stat(:malloc_increase_bytes_limit)).to be_between(*ENV.fetch("LIMITS").split.map(&:to_i))
+             end
+           end"#,
+    );
+    for (own, limits) in [(&[][..], "33554431 99000000"), (&["20000000"], "20000000 33000000")] {
+        let mut command = env.command();
+        command.args(["run", "-w", "1"]).env("LIMITS", limits);
+        for value in own {
+            command.env("RUBY_GC_MALLOC_LIMIT", value).env("OWN", "RUBY_GC_MALLOC_LIMIT");
+        }
+        let ran = env.ran(&command.output().unwrap());
+        assert_eq!(ran.code, Some(0), "{limits} {}", ran.terminal());
+    }
+}

@@ -197,27 +197,6 @@ fn b7_two_runs_into_one_events_file_are_two_runs() {
     assert_code(&checked, 0);
 }
 
-#[test]
-fn v7_examples_defined_while_the_suite_runs_fail_the_run() {
-    for late in ["it('fails') { raise }", "it('passes') { }"] {
-        let env = TestEnv::with_spec(&format!(
-            "RSpec.describe('early') {{ it('x') {{ RSpec.describe('late') {{ {late} }} }} }}"
-        ));
-        for options in [&["run"][..], &["run", "--no-preload"]] {
-            let ran = env.run(options);
-            assert_code(&ran, 1);
-            assert!(
-                ran.stdout.contains("1 example was defined while the suite ran"),
-                "{}",
-                ran.terminal()
-            );
-            let error = env.recorded();
-            let error = error.of("ErrorOutsideExample").next().unwrap();
-            assert_eq!(error["place"], "./spec/a_spec.rb:1", "{error}");
-        }
-    }
-}
-
 /// A suite of two examples, `one` and `two`; `listed` changes the answer to `list`, `act` is what happens to each.
 fn worker(listed: &str, act: &str) -> TestEnv {
     let env = TestEnv::new();

@@ -10,13 +10,13 @@ use crate::env::{Ran, TestEnv};
 
 const AGENT: &str = include_str!("sandboxed_agent.py");
 /// Every attempt of the agent, as it names them.
-const ALL: &str = "write outside, write into the project, read a key, read another project, list recordings, \
+pub(crate) const ALL: &str = "write outside, write into the project, read a key, read another project, list recordings, \
                    connect to loopback, connect to a unix socket, signal a process, read an environment, \
                    change a mode, delete a file, leave a daemon";
 
 /// A project beside things that it has no business with, and a host with sockets and a process.
-struct Stage {
-    env: TestEnv,
+pub(crate) struct Stage {
+    pub(crate) env: TestEnv,
     process: Child,
     _loopback: TcpListener,
     _socket: UnixListener,
@@ -30,7 +30,11 @@ impl Drop for Stage {
 }
 
 impl Stage {
-    fn new(agent: &str) -> Self {
+    pub(crate) fn new(agent: &str) -> Self {
+        Self::with_scenario(&scenario(agent))
+    }
+
+    pub(crate) fn with_scenario(scenario: &str) -> Self {
         let env = TestEnv::new();
         for (name, text) in [
             (".ssh/id_rsa", "a key"),
@@ -48,7 +52,7 @@ impl Stage {
         let process = Command::new("sleep").arg("600").env("ESCAPE_MARK", "1").spawn().unwrap();
         env.write("agent.py", AGENT);
         env.write("victim.txt", "untouched");
-        env.write("talk.scenario.yaml", &scenario(agent));
+        env.write("talk.scenario.yaml", scenario);
         let port = loopback.local_addr().unwrap().port();
         let facts = serde_json::json!({"home": env.home(), "port": port, "pid": process.id()});
         env.write("facts.json", &facts.to_string());
@@ -60,8 +64,22 @@ impl Stage {
         self.env.run(&["run", &format!("talk.scenario.yaml:{line}")])
     }
 
-    fn text(&self, name: &str) -> String {
+    pub(crate) fn text(&self, name: &str) -> String {
         std::fs::read_to_string(self.env.home().join(name)).unwrap_or_default()
+    }
+}
+
+impl Stage {
+    /// Fails if something outside of the sandbox has changed.
+    pub(crate) fn assert_untouched(&self) {
+        for name in ["other/outside.txt", "other/daemon.txt", "private.txt"] {
+            assert!(!self.env.home().join(name).exists(), "{name}");
+        }
+        assert_eq!(self.env.read("victim.txt"), "untouched");
+        assert_eq!(self.text("other/doomed.txt"), "still here");
+        let secret = self.env.home().join("other/secret.txt");
+        assert_eq!(secret.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        self.env.assert_no_process_left();
     }
 }
 
@@ -73,6 +91,7 @@ fn scenario(agent: &str) -> String {
         "  - {it: escapes, steps: [{user: escape, expect: [{match: '^escaped: $'}]}]}",
         "  - {it: works, steps: [{user: work, expect: [{match: private folders work}]}]}",
         "  - {it: dies, steps: [{user: die}]}",
+        "  - {it: fills, steps: [{user: fill 6000, expect: [{match: made 6000 files}]}]}",
         "",
     ]
     .join("\n")
@@ -95,14 +114,27 @@ fn nothing_that_an_agent_tries_leaves_its_sandbox() {
     let stage = Stage::new("command: [python3, agent.py], sandbox: true");
     let ran = stage.run(4);
     assert_eq!(ran.code, Some(0), "{}", ran.terminal());
-    for name in ["other/outside.txt", "other/daemon.txt", "private.txt"] {
-        assert!(!stage.env.home().join(name).exists(), "{name}");
-    }
-    assert_eq!(stage.env.read("victim.txt"), "untouched");
-    assert_eq!(stage.text("other/doomed.txt"), "still here");
-    let secret = stage.env.home().join("other/secret.txt");
-    assert_eq!(secret.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    stage.assert_untouched();
+}
+
+/// The size of each file is small; all of them together are too much.
+#[test]
+fn an_agent_that_fills_the_disk_is_ended() {
+    let sandbox = "{write: [out], disk_mb: 8}";
+    let stage = Stage::new(&format!("command: [python3, agent.py], sandbox: {sandbox}"));
+    std::fs::create_dir(stage.env.project.join("out")).unwrap();
+    let ran = stage.run(7);
+    let said = ran.terminal();
+    assert_eq!(ran.code, Some(1), "{said}");
+    assert!(said.contains("disk limit of its sandbox"), "{said}");
+    let event = stage.env.recorded().result("fills").event;
+    assert_eq!((&event["status"], &event["fault"]), (&"errored".into(), &"agent".into()));
     stage.env.assert_no_process_left();
+    // As much as the test needs is allowed.
+    let stage = Stage::new("command: [python3, agent.py], sandbox: {write: [out]}");
+    std::fs::create_dir(stage.env.project.join("out")).unwrap();
+    let ran = stage.run(7);
+    assert_eq!(ran.code, Some(0), "{}", ran.terminal());
 }
 
 #[test]
@@ -138,8 +170,40 @@ fn the_doctor_lists_what_sandboxes_have() {
     let json: serde_json::Value =
         serde_json::from_str(&env.run(&["doctor", "--format", "json"]).stdout).unwrap();
     let sections = json["sections"].as_array().unwrap();
-    let checks = sections.last().unwrap()["checks"].as_array().unwrap();
-    assert_eq!(checks.len(), 5, "{json}");
+    let section = |title: &str| sections.iter().find(|section| section["title"] == title);
+    let count = |title| section(title).map(|found| found["checks"].as_array().unwrap().len());
+    assert_eq!(count("Sandbox (for this user)"), Some(5), "{json}");
+    let is_root = rustix::process::getuid().is_root();
+    let ordinary = count("Sandbox (for a user who is not root)");
+    assert_eq!(ordinary, is_root.then_some(5), "{json}");
+    assert_eq!(count("Sandbox (for root)"), (!is_root).then_some(1), "{json}");
+}
+
+/// What root says of an ordinary user is what that user finds out.
+#[test]
+fn the_doctor_knows_what_an_ordinary_user_has() {
+    if !rustix::process::getuid().is_root() {
+        return;
+    }
+    let env = TestEnv::new();
+    let section = |json: &str, title: &str| {
+        let json: serde_json::Value = serde_json::from_str(json).unwrap();
+        let sections = json["sections"].as_array().unwrap().clone();
+        sections.into_iter().find(|section| section["title"] == title).unwrap()["checks"].clone()
+    };
+    let as_root = env.run(&["doctor", "--format", "json"]).stdout;
+    crate::escape_host::give(env.home(), 65534);
+    let mut command = env.command();
+    command.args(["doctor", "--format", "json"]);
+    let as_user = crate::escape_host::as_user(&mut command, 65534).output().unwrap();
+    let as_user = env.ran(&as_user).stdout;
+    assert_eq!(
+        section(&as_root, "Sandbox (for a user who is not root)"),
+        section(&as_user, "Sandbox (for this user)")
+    );
+    let for_root = section(&as_user, "Sandbox (for root)");
+    let finding = for_root[0]["finding"].as_str().unwrap();
+    assert!(finding.starts_with("none to add") || finding.starts_with("not tried"), "{finding}");
 }
 
 #[test]

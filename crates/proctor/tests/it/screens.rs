@@ -87,13 +87,14 @@ end
     assert_snapshot!(env.screen(&["run", "--ui", "grouped", "-w", "1", "--schedule", "listed"]), @"
     --- stdout
     ▶ 4 examples, 1 worker
-    [0] worker exited with 3
     ▼ Cart
       ✓ adds up  [TIME]
       ✗ is empty  failed · [TIME]
           expected `[1].empty?` to be truthy, got false
-          [HOME]/project/spec/a_spec.rb:3:in `block (2 levels) in <top (required)>'
+          ./spec/a_spec.rb:3:in `block (2 levels) in <top (required)>'
       ⏸ waits for the bank  pending: later · [TIME]
+    [0] worker exited with 3
+    ▼ Cart
       ✗ ends its process  crashed · [TIME]
           worker 0 exited with status 3
 

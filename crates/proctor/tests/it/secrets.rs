@@ -1,8 +1,9 @@
 //! Secrets from outside: what programs under test get, and that no marker key is found in anything written or printed.
 
 use std::path::Path;
+use std::process::Stdio;
 
-use crate::env::{Ran, TestEnv};
+use crate::env::{Ran, TestEnv, wait_until};
 
 /// Keys in the environment of `proctor`; no other text contains their values.
 const KEYS: [(&str, &str); 4] = [
@@ -38,8 +39,7 @@ fn run(env: &TestEnv, arguments: &[&str]) -> Ran {
     env.ran(&env.command().envs(KEYS).args(arguments).output().unwrap())
 }
 
-/// The check quotes no words of the agent: quotes are cut before the filter sees them, and the beginning of a key in base64 is not
-/// recognized (a known gap, found by this test with `match`).
+/// The check quotes the agent, and its quote is cut.
 ///
 /// A project whose agent knows the keys from a file of its own, as one would that had got hold of them elsewhere.
 fn project(agent_env: &str) -> TestEnv {
@@ -47,7 +47,7 @@ fn project(agent_env: &str) -> TestEnv {
     let keys: Vec<&str> = KEYS.iter().map(|(_, value)| *value).collect();
     env.write("keys.json", &serde_json::to_string(&keys).unwrap());
     env.write("agent.py", AGENT);
-    env.write("a.scenario.yaml", &format!("describe: A\nagent: {{command: [python3, agent.py]{agent_env}}}\nexamples: [{{it: a, steps: [{{user: hello, expect: [{{call_tool: other}}]}}]}}]\n"));
+    env.write("a.scenario.yaml", &format!("describe: A\nagent: {{command: [python3, agent.py]{agent_env}}}\nexamples: [{{it: a, steps: [{{user: hello, expect: [{{match: goodbye}}]}}]}}]\n"));
     env
 }
 
@@ -108,6 +108,27 @@ fn agents_get_no_secret_unless_it_is_named() {
     let got: Vec<&str> =
         KEYS.iter().map(|(name, _)| *name).filter(|key| names.contains(&(*key).into())).collect();
     assert_eq!(got, ["OPENAI_API_KEY", "DEPLOY_PASSWORD"]);
+}
+
+/// The kernel gives the files of a process that may not be looked into to root. Root itself sees everything, so it is tried as somebody else.
+#[test]
+#[cfg(target_os = "linux")]
+fn the_environment_of_a_server_cannot_be_read_by_programs_of_its_user() {
+    use std::os::unix::fs::{MetadataExt as _, chown};
+    use std::os::unix::process::CommandExt as _;
+    let env = TestEnv::new();
+    let mut command = env.command();
+    if rustix::process::geteuid().is_root() {
+        for folder in [env.home(), &env.project] {
+            chown(folder, Some(65534), Some(65534)).unwrap();
+        }
+        command.uid(65534).gid(65534);
+    }
+    let mut server = command.envs(KEYS).arg("mcp").stdin(Stdio::piped()).spawn().unwrap();
+    let owner = || std::fs::metadata(format!("/proc/{}/environ", server.id())).unwrap().uid();
+    wait_until("the environment is closed", || owner() == 0);
+    drop(server.stdin.take());
+    server.wait().unwrap();
 }
 
 #[test]

@@ -145,15 +145,14 @@ impl Wire {
         }
     }
 
-    /// The structured result of a tool that must not fail.
+    /// The result of a tool that must not fail.
     #[expect(
         clippy::needless_pass_by_value,
         reason = "calls read better with a value written in place"
     )]
     pub(crate) fn call(&mut self, name: &str, arguments: Value) -> Value {
         let answer = self.request("tools/call", json!({ "name": name, "arguments": arguments }));
-        assert_eq!(answer["result"]["isError"], false, "{name}: {answer}");
-        answer["result"]["structuredContent"].clone()
+        result_of(&answer)
     }
 
     /// Closes the streams; the server must end by itself.
@@ -181,6 +180,11 @@ impl Served {
     pub(crate) fn start(env: &TestEnv, more: &[&str]) -> Self {
         let mut command = with_ralph(env);
         command.args(["serve", "--format", "json"]).args(more);
+        Self::launch(command)
+    }
+
+    /// Starts the server of a whole command line.
+    pub(crate) fn launch(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -271,4 +275,13 @@ pub(crate) fn messages(body: &str) -> Vec<Value> {
     }
     let data = body.lines().filter_map(|line| line.strip_prefix("data:"));
     data.filter_map(|text| serde_json::from_str(text.trim()).ok()).collect()
+}
+
+/// The result that a model reads: JSON as text, and nothing beside it.
+pub(crate) fn result_of(answer: &Value) -> Value {
+    let result = &answer["result"];
+    assert_eq!(result["isError"], false, "{answer}");
+    assert_eq!(result["structuredContent"], Value::Null, "the result comes twice: {answer}");
+    let text = result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}"));
+    serde_json::from_str(text).unwrap()
 }

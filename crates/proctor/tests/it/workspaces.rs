@@ -128,24 +128,29 @@ fn what_a_suite_reached_together_is_in_summary_json_and_tool() {
     assert_clean(&env);
 }
 
-/// Passes every second time: what it counts is outside its workspace.
-fn flaky_agent(env: &TestEnv) -> String {
-    let count = env.home().join("count");
-    std::fs::write(&count, "").unwrap();
-    let script = format!(
-        "#!/bin/sh\n      echo x >> '{0}'; n=$(wc -l < '{0}'); echo done > steady.txt; [ $((n % 2)) = 0 ] && echo yes > moody.txt; exit 0",
-        count.display()
-    );
-    format!(
-        "name: Moody\nsetup:\n  orchestrator: {{kind: generic, command: [./loop.sh]}}\n  fixtures:\n    loop.sh: |\n      {script}\n\
+/// Passes every second time: it takes its mood from a pipe outside of its workspace, where it can change nothing. The pipe keeps
+/// what was written as long as the file is open.
+fn flaky_agent(env: &TestEnv) -> (String, std::fs::File) {
+    use std::io::Write as _;
+    let pipe = env.home().join("moods");
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    let mut moods = std::fs::File::options().read(true).write(true).open(&pipe).unwrap();
+    moods.write_all("bad\ngood\n".repeat(4).as_bytes()).unwrap();
+    let pipe = pipe.display();
+    let file = format!(
+        "name: Moody\nsetup:\n  orchestrator: {{kind: generic, command: [./loop.sh]}}\n  read: ['{pipe}']\n  fixtures:\n    loop.sh: |\n      \
+         #!/bin/sh\n      read mood < '{pipe}'; echo done > steady.txt; [ $mood = good ] && echo yes > moody.txt; exit 0\n\
          run: {{task: t}}\nassert: [{{type: file_exists, path: steady.txt}}, {{type: file_exists, path: moody.txt}}]\n"
-    )
+    );
+    (file, moods)
 }
 
 #[test]
 fn an_assertion_that_changes_its_mind_is_named_over_repeats() {
     let env = env_with(&ralph().to_string_lossy(), &[]);
-    env.write("moody.workspace.yaml", &flaky_agent(&env));
+    let (file, _moods) = flaky_agent(&env);
+    env.write("moody.workspace.yaml", &file);
     let (code, said) = run(&env, &["run", "--repeat", "4", "-w", "1", "--json", "run.json"]);
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("held 2 of 4 times"), "{said}");
@@ -163,7 +168,8 @@ fn an_assertion_that_changes_its_mind_is_named_over_repeats() {
 #[test]
 fn a_retry_makes_it_flaky_and_the_history_remembers() {
     let env = env_with(&ralph().to_string_lossy(), &[]);
-    env.write("moody.workspace.yaml", &flaky_agent(&env));
+    let (file, _moods) = flaky_agent(&env);
+    env.write("moody.workspace.yaml", &file);
     let (code, said) = run(&env, &["run", "--retries", "2"]);
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("flaky"), "{said}");
@@ -212,13 +218,15 @@ fn v9_and_s10_mistakes_of_a_file_are_found_before_anything_runs() {
     }
 }
 
-/// Starts a command, waits for a file to appear, and interrupts it as Ctrl-C does.
+/// Starts a command, waits for a file to appear in its workspace, and interrupts it as Ctrl-C does.
 fn interrupted(env: &TestEnv, arguments: &[&str], mark: &str) -> (Option<i32>, String) {
     let mut command = env.command();
     command.env("TMPDIR", env.home().join("temp")).args(arguments);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mark = env.home().join(mark);
-    wait_until("the run to be under way", || mark.exists());
+    let workspaces = || std::fs::read_dir(env.home().join("temp")).unwrap().flatten();
+    wait_until("the run to be under way", || {
+        workspaces().any(|workspace| workspace.path().join(mark).exists())
+    });
     signal(&child, Signal::INT);
     let output = child.wait_with_output().unwrap();
     let text = [output.stdout, output.stderr].concat();
@@ -226,15 +234,12 @@ fn interrupted(env: &TestEnv, arguments: &[&str], mark: &str) -> (Option<i32>, S
 }
 
 /// A command that tells that it runs, and never ends.
-fn endless(env: &TestEnv) -> String {
-    let mark = env.home().join("started").display().to_string();
-    format!("#!/bin/sh\ntouch '{mark}'\nexec sleep 1000\n")
-}
+const ENDLESS: &str = "#!/bin/sh\ntouch started\nexec sleep 1000\n";
 
 #[test]
 fn ctrl_c_during_a_workspace_run_exits_130_and_leaves_nothing() {
     let env = env_with(&ralph().to_string_lossy(), &[]);
-    let script = endless(&env).replace('\n', "\n      ");
+    let script = ENDLESS.replace('\n', "\n      ");
     env.write(
         "endless.workspace.yaml",
         &format!(
@@ -251,7 +256,7 @@ fn ctrl_c_during_a_workspace_run_exits_130_and_leaves_nothing() {
 fn ctrl_c_during_test_run_exits_130_with_what_is_known() {
     let env = env_with(&ralph().to_string_lossy(), &[]);
     let orchestrator = serde_json::json!({"kind": "generic", "command": ["./loop.sh"]});
-    let setup = serde_json::json!({"workspace_id": "w", "orchestrator": orchestrator, "fixtures": {"loop.sh": endless(&env)}});
+    let setup = serde_json::json!({"workspace_id": "w", "orchestrator": orchestrator, "fixtures": {"loop.sh": ENDLESS}});
     let (code, said) = run(&env, &["tool", "test_setup", &setup.to_string()]);
     assert_eq!(code, Some(0), "{said}");
     let call = ["tool", "test_run", "{\"workspace_id\": \"w\", \"task\": \"t\"}"];

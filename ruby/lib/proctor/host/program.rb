@@ -29,6 +29,7 @@ module Proctor
       def initialize(events: nil)
         binary = Program.binary || raise(HostUnavailable, missing)
         ours, theirs = UNIXSocket.pair
+        @binary = binary
         @pid = start(binary, theirs, events)
         @channel = Channel.new(Transport::Pair.new(ours, ours), name: "proctor-rspec", capabilities: %w[converse])
         @line = Line.new(@channel)
@@ -48,14 +49,31 @@ module Proctor
       def finish
         return if @owner != $$
 
-        @channel.writer.flush
-        @socket.close_write
-        wait
+        early = @line.gone?
+        hang_up
+        status = wait
+        report(status, early) if early || (status && !status.success?)
       rescue IOError, SystemCallError
         nil
       end
 
       private
+
+      def report(status, early)
+        how = if status.nil? || status.success? then "ended"
+              elsif status.exitstatus then "ended with exit status #{status.exitstatus}"
+              else "was ended by signal #{status.termsig}"
+              end
+        Native.write(STDERR, "proctor: `#{@binary} host` #{how}#{" before the run did" if early}: " \
+                             "the recording and other destinations of events lack what came after\n")
+      end
+
+      def hang_up
+        @channel.writer.flush
+        @socket.close_write
+      rescue IOError, SystemCallError
+        nil # it is gone
+      end
 
       def start(binary, socket, events)
         arguments = [binary, "host"]
@@ -73,14 +91,15 @@ module Proctor
           "(or run the specs with `proctor run`)"
       end
 
+      # Returns how it ended; nil where somebody else has asked before.
       def wait
         deadline = Native.monotonic + END_WITHIN
-        until Process.wait(@pid, Process::WNOHANG)
-          return Process.kill(:KILL, @pid) if Native.monotonic > deadline
-
+        until (status = Native::WAIT.call(@pid, Native::NO_HANG))
+          Native::KILL.call(:KILL, @pid) if Native.monotonic > deadline
           Native::SLEEP.call(0.002)
         end
-      rescue Errno::ECHILD
+        status if status.pid == @pid
+      rescue Errno::ECHILD, Errno::ESRCH
         nil
       end
     end

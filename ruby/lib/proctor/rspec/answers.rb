@@ -29,13 +29,25 @@ module Proctor
         said = asked["messages"].reverse.find { |message| message["role"] == "user" }
         draft = { "number" => number, "user" => said && said["content"], "tool_calls" => [] }
         @turns[number] = Turn.new(draft)
-        answer = Chat.new(adapter, offers_tools: offers_tools?).call(asked["messages"])
+        @times[number] = [Time.now]
+        chat = Chat.new(adapter, offers_tools: offers_tools?) { |kind, call| report(kind, call) }
+        answer = chat.call(asked["messages"])
+        @times[number][1] = Time.now
         @turns[number] = Turn.new(draft.merge("agent" => answer[:text], "tool_calls" => Plain.value(answer[:tool_calls])))
         @metadata[number] = answer[:metadata]
         answer
       rescue StandardError, ScriptError => error
         error.extend(AgentFault) unless error.frozen?
         refuse(error)
+      end
+
+      # What the agent reports while it works. The host answers when it has it, so that events come in the order of what happened.
+      # A report that comes too late, from a thread that works on after the answer, is refused: the answer had the last word.
+      def report(kind, call)
+        fields = { conversation: @id, report: kind, call: call&.to_wire }.compact
+        Host.line.request("conversation.report", fields)
+      rescue Host::Line::Refused, HostUnavailable
+        nil
       end
 
       # Whether the agent's calls go through the host, which then knows them.
@@ -56,7 +68,7 @@ module Proctor
       end
 
       def rules
-        found = @dynamic_rules.map { |kind, code| [kind, call_block(code, last_turn, self)] }
+        found = @dynamic_rules.map { |kind, code| [kind || "should", call_block(code, kind ? last_turn : last_agent_response, self)] }
         found.reject! { |_, text| text.nil? || text.to_s.empty? }
         %w[should should_not].to_h { |kind| [kind, found.select { |each, _| each.to_s == kind }.map { |_, text| text.to_s }] }
       end

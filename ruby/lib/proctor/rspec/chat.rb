@@ -1,14 +1,23 @@
 # frozen_string_literal: true
 
+require_relative "asking_agent"
+require_relative "tool_call_reports"
+
 module Proctor
   module Specs
     # One question to the agent's adapter, and its answer for the wire.
     class Chat
-      # `offers_tools`: the host calls tools for the agent.
-      def initialize(adapter, offers_tools: false)
+      # `offers_tools`: the host calls tools for the agent. The block gets what the adapter reports while it works.
+      def initialize(adapter, offers_tools: false, &report)
+        adapter = AskingAgent.new(adapter) if AskingAgent.serves?(adapter)
+        unless adapter.respond_to?(:chat) || adapter.respond_to?(:call)
+          raise UsageError, "the agent is #{adapter.inspect}, which can be asked nothing: it needs `chat(messages)`, `call(messages)`, or `ask(text)` and `messages`"
+        end
+
         @adapter = adapter
         @offers_tools = offers_tools
-        @noted = []
+        @report = report || proc {}
+        @reports = ToolCallReports.new(&@report)
       end
 
       def call(messages)
@@ -16,16 +25,21 @@ module Proctor
         messages.each { |message| message[:role] = message[:role].to_sym }
         response = AgentResponse.from(ask(messages))
         { text: Plain.text(response.text), tool_calls: made_calls(response),
-          pending_tool_calls: response.pending_tool_calls.map { |call| tool_call(call).to_wire },
-          metadata: metadata(response), ends_turn: response.ends_turn ? true : false }.compact
+          pending_tool_calls: response.pending_tool_calls.map { |call| ToolCall.from(call).to_wire },
+          metadata: metadata(response), ends_turn: response.ends_turn ? true : false,
+          first_token_ms: response.first_token_ms }.compact
       end
 
       private
 
       def ask(messages)
-        return @adapter.call(*[messages, method(:note)].first(arity)) unless @adapter.respond_to?(:chat)
+        return @adapter.call(*[messages, @reports].first(arity)) unless @adapter.respond_to?(:chat)
 
-        takes_callback? ? @adapter.chat(messages, on_tool_call: method(:note)) : @adapter.chat(messages)
+        callbacks = {}
+        callbacks[:on_tool_call] = @reports if takes?(:on_tool_call)
+        # Not for those that take everything: they may pass it on to something that does not.
+        callbacks[:on_first_token] = -> { @report.call("agent.first_token", nil) } if names?(:on_first_token)
+        @adapter.chat(messages, **callbacks)
       end
 
       def arity
@@ -33,8 +47,12 @@ module Proctor
         code.arity.negative? ? 1 : code.arity
       end
 
-      def takes_callback?
-        @adapter.method(:chat).parameters.any? { |kind, name| kind == :keyrest || name == :on_tool_call }
+      def takes?(callback)
+        names?(callback) || @adapter.method(:chat).parameters.any? { |kind, _| kind == :keyrest }
+      end
+
+      def names?(callback)
+        @adapter.method(:chat).parameters.any? { |_, name| name == callback }
       end
 
       # The calls that the agent made; nothing where neither the adapter nor its answer says.
@@ -45,33 +63,18 @@ module Proctor
 
       # An adapter that asks for the callback reports through it.
       def names_callback?
-        return arity > 1 unless @adapter.respond_to?(:chat)
-
-        @adapter.method(:chat).parameters.any? { |_, name| name == :on_tool_call }
+        @adapter.respond_to?(:chat) ? names?(:on_tool_call) : arity > 1
       end
 
-      # The callback: a call with its result, as it happens.
-      def note(call = nil, **fields)
-        @noted << tool_call(call || fields)
-      end
-
-      def tool_call(call)
-        return call if call.is_a?(ToolCall)
-
-        fields = call.to_h.transform_keys(&:to_sym)
-        fields[:name] ||= fields[:tool_name] || fields[:tool]
-        ToolCall.new(**fields.slice(*ToolCall.members))
-      end
-
-      # Calls may be reported as they happen, in the answer, or both.
-      def merged(reported)
-        reported = reported.map { |call| tool_call(call) }
-        known = reported.map { |call| identity(call) }
-        @noted.reject { |call| known.include?(identity(call)) } + reported
-      end
-
-      def identity(call)
-        call.id || [call.name.to_s, call.arguments]
+      # Calls may be reported as they happen, in the answer, or both; the same call made twice is two calls.
+      def merged(listed)
+        listed = listed.map { |call| ToolCall.from(call) }
+        only_reported = @reports.calls
+        listed.each do |call|
+          place = only_reported.index { |reported| reported.identity == call.identity }
+          only_reported.delete_at(place) if place
+        end
+        only_reported + listed
       end
 
       def metadata(response)

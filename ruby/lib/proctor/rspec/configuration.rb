@@ -15,35 +15,48 @@ module Proctor
     attr_accessor :model
     # The same for one of the two.
     attr_accessor :judge, :simulator
-    # Where events go, under plain `rspec`: paths and ws:// addresses, separated by commas. The environment
-    # (PROCTOR_EVENTS, RSPEC_AGENTS_EVENTS) says it when this does not.
+    # Where events go: paths and ws:// addresses, separated by commas. What the command line, the environment
+    # (PROCTOR_EVENTS, RSPEC_AGENTS_EVENTS) and proctor.toml say is added.
     attr_accessor :events
-    # false: no events, unless conversations need a host anyway.
+    # false: what is said here of events and observers does not count.
     attr_accessor :enable_events
-    # Objects that are told of events: `on_user_message(event)`, `on_event(event)`, or `call(event)`.
+    # Objects that get the events of the run: `on_user_message(event)`, `on_event(event)`, or `call(event)`.
     attr_reader :observers
+    # How many seconds the end of the run may wait for observers that are still busy with its events.
+    attr_accessor :observers_within
 
     def initialize
       @observers = []
       @enable_events = true
+      @observers_within = 60
     end
 
     # An object, or one of the destinations: `:jsonl, path: …` and `:websocket, port: …`.
     def add_observer(observer, path: nil, port: nil)
       case observer
-      when :jsonl then add_destination(path || raise(UsageError, "a :jsonl observer needs `path:`"))
+      when :jsonl then add_destination(::File.expand_path(path || raise(UsageError, "a :jsonl observer needs `path:`")))
       when :websocket then add_destination("ws://localhost:#{port || raise(UsageError, "a :websocket observer needs `port:`")}")
       when Symbol then raise UsageError, "there is no observer :#{observer}; there are :jsonl and :websocket"
       else @observers << observer
       end
     end
 
-    # @private
-    def destination(env = ENV)
-      return unless enable_events
+    # @private The destinations that the project's code names, each once.
+    def destinations
+      return [] unless enable_events
 
-      from_environment = %w[PROCTOR_EVENTS RSPEC_AGENTS_EVENTS].map { |name| env[name] }
-      events || from_environment.find { |value| value && !value.empty? }
+      (events.to_s.split(",").map(&:strip).reject(&:empty?) + Observation.destinations).uniq
+    end
+
+    # @private Whether the host would find destinations elsewhere.
+    def destinations_elsewhere?(env = ENV)
+      return true if %w[PROCTOR_EVENTS RSPEC_AGENTS_EVENTS].any? { |name| !env[name].to_s.strip.empty? }
+
+      file = ::Dir.pwd
+      file = ::File.dirname(file) until ::File.file?("#{file}/proctor.toml") || file == "/"
+      ::File.file?("#{file}/proctor.toml") && ::File.read("#{file}/proctor.toml").match?(/^\s*events\s*=/)
+    rescue SystemCallError, ArgumentError
+      false
     end
 
     # @private The models of a definition, where the project names any.
@@ -63,8 +76,13 @@ module Proctor
       @configuration ||= Configuration.new
     end
 
-    def configure
-      yield configuration
+    # The names in this module can be used without it in the block: `Observers::JsonlFileObserver.new(path: …)`.
+    def configure(&block)
+      lent = %i[Observers Events].reject { |name| ::Object.const_defined?(name) }
+      lent.each { |name| ::Object.const_set(name, const_get(name)) }
+      block.call(configuration)
+    ensure
+      lent&.each { |name| ::Object.__send__(:remove_const, name) }
     end
   end
 end

@@ -21,7 +21,7 @@ module Proctor
         @lock.synchronize { "t#{@count += 1}" }
       end
 
-      attr_reader :goal, :topic_history, :definition
+      attr_reader :goal, :topic_history, :definition, :evaluation_results
 
       def initialize(instance, example)
         @instance = instance
@@ -29,7 +29,10 @@ module Proctor
         @monitor = Monitor.new
         @turns = {}
         @metadata = {}
+        @times = {}
+        @user_metadata = {}
         @topic_history = []
+        @evaluation_results = []
         @blocks = Blocks.new
       end
 
@@ -49,7 +52,9 @@ module Proctor
 
       def messages
         turns.flat_map do |turn|
-          [{ role: :user, content: turn.user }, { role: :assistant, content: turn.agent }]
+          said, answered = @times[turn.number]
+          [Message.new(:user, turn.user, timestamp: said, metadata: @user_metadata[turn.number]),
+           Message.new(agent_role, turn.agent, timestamp: answered, metadata: @metadata[turn.number], turn: turn)]
         end
       end
 
@@ -73,12 +78,46 @@ module Proctor
         count ? found == count : found.positive?
       end
 
+      def tool_calls_for(name)
+        find_tool_calls(name)
+      end
+
       def current_topic
         topic_history.last
       end
 
+      def in_topic?(name)
+        current_topic == name.to_sym
+      end
+
       def turns_in(topic)
         turns.select { |turn| turn.topic == topic.to_sym }
+      end
+      alias turns_for_topic turns_in
+
+      # How many turns were spent in a topic.
+      def turns_in_topic(topic)
+        turns_in(topic).size
+      end
+
+      def last_agent_response
+        last_turn&.agent_response
+      end
+
+      def last_user_message
+        last_turn&.user
+      end
+
+      def empty?
+        @turns.empty?
+      end
+
+      def soft_evaluations
+        evaluation_results.select(&:soft?)
+      end
+
+      def hard_evaluations
+        evaluation_results.select(&:hard?)
       end
 
       def inspect
@@ -106,6 +145,7 @@ module Proctor
           fields = { text: Plain.text(text.to_s) }
           fields[:metadata] = Plain.value(metadata) if metadata && !metadata.empty?
           settle(wrapped { ask("conversation.say", fields) })
+          @user_metadata[last_turn.number] = metadata
           Reply.new(last_turn, @metadata[last_turn.number])
         end
       end
@@ -129,8 +169,10 @@ module Proctor
         stretch do
           start
           outcome = ask("conversation.check", { assertions: assertions, soft: soft, turn: turn }.compact)
+          found = outcome.fetch("evaluations", [])
+          remember(found, soft: soft, turn: turn)
           settle(outcome) unless outcome["status"] == "failed"
-          outcome.fetch("evaluations", [])
+          found
         end
       end
 
@@ -143,7 +185,12 @@ module Proctor
           settle(outcome) unless quiet
         end
       ensure
+        @finished = true
         reset_agent
+      end
+
+      def finished?
+        @finished == true
       end
 
       # For checks and builders.
@@ -180,6 +227,11 @@ module Proctor
 
       private
 
+      # The role of the agent's messages.
+      def agent_role
+        :assistant
+      end
+
       # One stretch at a time. The agent cannot make its own conversation go on.
       def stretch(&block)
         raise UsageError, "the conversation cannot go on from inside its agent or one of its blocks" if inside?
@@ -205,7 +257,7 @@ module Proctor
         @definition = Definition.new(@instance, @example, @graph)
         wire = @definition.to_wire(self, @blocks)
         id = Conversation.next_id
-        fields = { definition: wire, observe: Proctor.observers.any? }.merge(ExampleLocation.of(@example, Host.line.item))
+        fields = { definition: wire }.merge(ExampleLocation.of(@example, Host.line.item))
         @id = id
         settle(ask("conversation.start", fields))
       rescue Host::Line::Refused => error
@@ -217,7 +269,6 @@ module Proctor
         @asker = Thread.current
         outcome = Host.line.request(action, { conversation: @id }.merge!(fields), conversation: @id) { |asked| answer(asked) }
         learn(outcome["conversation"])
-        (outcome["events"] || []).each { |event| Proctor.observers.tell(event) }
         outcome
       ensure
         @asker = nil
@@ -236,6 +287,15 @@ module Proctor
         when "inconclusive" then raise Inconclusive.new(message, outcome["fault"])
         when "errored" then raise outcome["fault"] == "agent" ? Error.new(message).extend(AgentFault) : Errored.new(message)
         else raise Error, message
+        end
+      end
+
+      def remember(found, soft:, turn:)
+        where = { turn_number: turn || last_turn&.number, topic: current_topic }
+        @evaluation_results += found.map do |each|
+          EvaluationResult.new(mode: soft ? :soft : :hard, type: each["type"]&.to_sym, description: each["description"],
+                               passed: each["passed"], failure_message: each["message"],
+                               metadata: where.merge(reasoning: each["reasoning"], score: each["score"]).compact)
         end
       end
 

@@ -38,7 +38,7 @@ module Proctor
       end
 
       def topic_names
-        @graph ? @graph.names : []
+        places.map { |place| place.name.to_s }
       end
 
       # Rules that are made up turn by turn.
@@ -50,7 +50,7 @@ module Proctor
         criteria = @criteria.reject { |_, criterion| criterion.code? }
         { "criteria" => criteria.to_h { |name, criterion| [name.to_s, criterion.to_wire] },
           "topics" => topics(conversation), "simulator" => @simulator.to_wire(conversation, blocks),
-          "judge" => judge, "models" => Plain.value(Proctor.configuration.models) }
+          "judge" => judge, "models" => models }
           .reject { |_, value| value.nil? || value.empty? }
       end
 
@@ -66,11 +66,25 @@ module Proctor
       end
 
       def topics(conversation)
-        return {} unless @graph
-
-        @graph.places.to_h do |place|
+        places.to_h do |place|
           topic = place.topic || @topics[place.name] || raise(UsageError, undefined(place.name))
           [place.name.to_s, topic.to_wire(conversation, place.following)]
+        end
+      end
+
+      # The places of the graph, and topics of the groups that only `next:` names: the conversation can end in them.
+      def places
+        return [] unless @graph
+
+        wired = @graph.places
+        ends = wired.flat_map(&:following).uniq.select { |name| @topics.key?(name) } - wired.map(&:name)
+        wired + ends.map { |name| GraphBuilder::Place.new(name, [], nil) }
+      end
+
+      # A model that depends on the declarations makes its fields from them.
+      def models
+        Proctor.configuration.models.to_h do |part, model|
+          [part, model.respond_to?(:model_fields) ? model.model_fields(part, @criteria) : Plain.value(model)]
         end
       end
 

@@ -23,10 +23,36 @@ module Proctor
         @conversation.last_turn&.agent
       end
       alias to_s text
-      alias response text
+      alias last_response text
+
+      # The last answer, a text with `tool_calls` and `metadata`; nil before the first.
+      def response
+        current_turn&.agent_response
+      end
+
+      def current_turn
+        @conversation.last_turn
+      end
 
       def tool_calls
-        @conversation.last_turn ? @conversation.last_turn.tool_calls : []
+        current_turn ? current_turn.tool_calls : []
+      end
+
+      # Whether the last answer called the tool.
+      def called_tool?(name, params: nil)
+        current_turn ? current_turn.has_tool_call?(name, params: params) : false
+      end
+
+      def current_topic
+        @conversation.current_topic
+      end
+
+      def in_topic?(name)
+        @conversation.in_topic?(name)
+      end
+
+      def response_matches?(pattern)
+        pattern.match?(text.to_s)
       end
 
       def inspect
@@ -42,8 +68,8 @@ module Proctor
       end
 
       # Says this and returns the agent's answer.
-      def says(text, metadata = nil, **more)
-        @conversation.says(text, (metadata || {}).merge(more))
+      def says(text, given = nil, metadata: nil, **more)
+        @conversation.says(text, (given || {}).merge(metadata || {}, more))
       end
 
       # A model plays the user: `user.simulate { goal "…"; max_turns 5; stop_when { |turn, conversation| … } }`.
@@ -163,7 +189,11 @@ module Proctor
       # @private
       def proctor_begin(example)
         @proctor_example = example
+        # One that an outer hook has begun already is kept; an example that is run again has one of its own.
+        return if @proctor_conversation && !@proctor_conversation.finished?
+
         @proctor_conversation = Conversation.new(self, example)
+        @proctor_user = @proctor_agent = nil
       end
 
       # @private
@@ -178,10 +208,12 @@ module Proctor
 
       # @private The agent of this example, built when it is first asked.
       def proctor_adapter
-        context = AgentContext.new(@proctor_example)
-        return proctor_make_agent(proctor_default_agent, context, {}) unless respond_to?(:proctor_build_agent)
+        proctor_build_agent(*[AgentContext.of(@proctor_example)].first(method(:proctor_build_agent).arity.abs))
+      end
 
-        proctor_build_agent(*[context].first(method(:proctor_build_agent).arity.abs))
+      # @private What `super(...)` of the outermost `agent { … }` calls, and the agent of groups that declare none.
+      def proctor_build_agent(context = nil, **extra)
+        proctor_make_agent(proctor_default_agent, context, extra)
       end
 
       def proctor_default_agent
@@ -190,9 +222,18 @@ module Proctor
       end
 
       def proctor_make_agent(klass, context, extra)
-        context = AgentContext.new(@proctor_example) unless context.is_a?(AgentContext)
-        context = context.with(extra) unless extra.empty?
-        klass.respond_to?(:build) ? klass.build(context) : klass
+        context = AgentContext.of(@proctor_example) unless context.is_a?(AgentContext)
+        context = context.merge(extra) unless extra.empty?
+        return klass.build(context) if klass.respond_to?(:build)
+
+        klass.is_a?(Class) ? proctor_new_agent(klass) : klass
+      end
+
+      # A class of agents that says nothing of how they are built.
+      def proctor_new_agent(klass)
+        return klass.new if klass.instance_method(:initialize).arity.between?(-1, 0)
+
+        raise UsageError, "#{klass} needs arguments to be made: define #{klass}.build(context), or say `agent { #{klass}.new(…) }`"
       end
     end
   end

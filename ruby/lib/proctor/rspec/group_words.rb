@@ -34,7 +34,9 @@ module Proctor
       end
 
       # How the judge is asked: `judge votes: 3, model: { … }`.
-      def judge(**settings)
+      def judge(**settings, &block)
+        raise UsageError, "judge takes settings, not a block: judge votes: 3, model: { … }" if block
+
         proctor_declared.judge = settings
       end
 

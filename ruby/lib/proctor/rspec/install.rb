@@ -19,17 +19,28 @@ module Proctor
 
     # Before the first example. A host is started only where somebody needs one.
     def attend(configuration)
-      observers = Proctor.observers
+      settings = Proctor.configuration
       if Host.worker?
-        RunReporter.new(nil, observers).begin(configuration) if observers.any?
+        Observation.leave_to_observer_process if settings.enable_events
         return
       end
 
-      destination = Proctor.configuration.destination
-      return unless destination || conversations? || observers.any?
+      observed = settings.enable_events && !Observation.subscriptions.empty?
+      return unless settings.destinations.any? || settings.destinations_elsewhere? || conversations? || observed
 
-      line = destination || conversations? ? Host.begin(events: destination) : nil
-      RunReporter.new(line, observers).begin(configuration)
+      line = begin_host(settings.destinations, observed) or return
+      delivery = Observation.take_over(line)&.start if settings.enable_events
+      RunReporter.new(line, delivery).begin(configuration)
+    end
+
+    # Without a host there are no events; examples that need one say so themselves.
+    def begin_host(destinations, observed)
+      Host.begin(events: destinations.empty? ? nil : destinations.join(","))
+    rescue HostUnavailable => error
+      lost = ["this run is not recorded", ("observers get no events" if observed),
+              ("no events go to #{destinations.join(", ")}" unless destinations.empty?)].compact
+      Observation.warn_user("#{error.message}; #{lost.join(", ")}")
+      nil
     end
 
     def conversations?

@@ -8,39 +8,41 @@ require_relative "../runner/work_queue" unless defined?(Proctor::Runner::Item)
 module Proctor
   module Specs
     # Tells the host what plain `rspec` does: which examples there are, when each begins and how it ends. It says the
-    # same as a worker of `proctor run`, so that the events are the same. Also tells the project's observers.
+    # same as a worker of `proctor run`, so that the events are the same. At the end it waits for the project's observers.
     class RunReporter
       NOTIFICATIONS = %i[example_group_started example_group_finished example_started example_passed example_failed
                  example_pending dump_summary].freeze
 
-      # `line` is nil where the run is somebody else's and only observers listen.
-      def initialize(line, observers)
+      # How many seconds observers get after Ctrl-C.
+      STOPPED_WITHIN = 2
+
+      # `delivery` is nil where there are no observers.
+      def initialize(line, delivery)
         @line = line
-        @observers = observers
-        @events = line && Runner::RspecFramework::Events.new(line)
+        @delivery = delivery
+        @events = Runner::RspecFramework::Events.new(line)
         @ended = {}.compare_by_identity
       end
 
       def begin(configuration)
         @error_at_begin = $! # under `rspec/autorun` this may be an exit that is no news
-        introduce(configuration) if @line
-        InterruptWatch.begin if @line
+        introduce(configuration)
+        InterruptWatch.begin
         configuration.reporter.register_listener(self, *NOTIFICATIONS)
       end
 
       def example_group_started(notification)
-        @events&.group_started(notification.group)
+        @events.group_started(notification.group)
       end
 
       def example_group_finished(notification)
-        @events&.group_finished(notification.group)
+        @events.group_finished(notification.group)
       end
 
       def example_started(notification)
         @began = Native.nanoseconds
         @running = true
-        @events&.example_started(item(notification.example))
-        tell(notification.example, "ExampleStarted")
+        @events.example_started(Observation.item = item(notification.example))
       end
 
       def example_passed(notification)
@@ -51,11 +53,9 @@ module Proctor
 
       def dump_summary(summary)
         errors = summary.respond_to?(:errors_outside_of_examples_count) ? summary.errors_outside_of_examples_count : 0
-        if @line
-          report_end(errors) unless torn_down?
-          Host.finish
-        end
-        @observers.finish
+        torn_down? ? @line.notify({ type: "suite_broken_off" }) : report_end(errors)
+        finish_delivery
+        Host.finish
       end
 
       private
@@ -67,6 +67,13 @@ module Proctor
         manifest.each_batch { |line| @line.send_line(line) }
         seed = configuration.seed if configuration.seed_used?
         @line.notify({ type: "suite_started", seed: seed, load_ms: load_time(configuration), count: manifest.entries.size }.compact)
+      end
+
+      # Who has pressed Ctrl-C wants the end, but not to lose it; who presses it now does not want to wait.
+      def finish_delivery
+        stopped = InterruptWatch.seen?
+        within = Proctor.configuration.observers_within
+        @delivery&.finish(stopped ? [within, STOPPED_WITHIN].min : within) { !stopped && InterruptWatch.seen? }
       end
 
       # RSpec sums up even while `exit` or a signal takes it down. The run did not come to its end then, and does not say so.
@@ -112,19 +119,9 @@ module Proctor
         elapsed = Native.nanoseconds - @began
         @ended[example] = true
         @running = false
-        @events&.example_finished(item(example), elapsed, nil, nil)
-        @events&.flush # what has ended is not lost with what comes after it
-        tell(example, "ExampleFinished", "status" => example.execution_result.status.to_s,
-                                         "duration_ms" => elapsed / 1_000_000.0)
-      end
-
-      def tell(example, type, fields = {})
-        return unless @observers.any?
-
-        metadata = example.metadata
-        @observers.tell({ "event_type" => type, "key" => example.id, "location" => metadata[:location],
-                          "description" => example.description,
-                          "full_description" => example.full_description }.merge(fields))
+        @events.example_finished(item(example), elapsed, nil, nil)
+        @events.flush # what has ended is not lost with what comes after it
+        Observation.item = nil
       end
     end
   end

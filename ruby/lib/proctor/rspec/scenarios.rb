@@ -52,7 +52,7 @@ module Proctor
 
           raise UsageError, "#{source}: scenario #{index + 1} needs `#{key}`, a text"
         end
-        Scenario.new(row)
+        Scenario.new(row, index: index)
       end
     end
   end

@@ -18,6 +18,20 @@ module Proctor
         name
       end
 
+      # By symbol or text; nil when there is none.
+      def argument(key)
+        arguments[key.to_sym]
+      end
+
+      def has_argument?(key)
+        arguments.key?(key.to_sym)
+      end
+
+      # Whether the arguments are these, by value, pattern, block or matcher.
+      def matches_params?(params)
+        ToolPattern.new(name, params).matches?(self)
+      end
+
       def to_h
         { id: id, name: name, arguments: arguments, result: result, error: error }
       end
@@ -26,6 +40,23 @@ module Proctor
         "#{name}(#{arguments.map { |key, value| "#{key}: #{value.inspect}" }.join(", ")})"
       end
       alias inspect to_s
+    end
+
+    # Questions about a list of calls.
+    module CallQueries
+      def has_tool_call?(name, params: nil)
+        find_tool_calls(name, params: params).any?
+      end
+
+      def find_tool_calls(name, params: nil)
+        pattern = ToolPattern.new(name, params)
+        tool_calls.select { |call| pattern.matches?(call) }
+      end
+
+      # The first call of a tool; nil when there is none.
+      def tool_call(name)
+        find_tool_calls(name).first
+      end
     end
 
     # One message and its answer.
@@ -44,8 +75,13 @@ module Proctor
       end
 
       alias user_message user
-      alias agent_response agent
+      alias agent_text agent
       alias text agent
+
+      # The answer with its calls: `turn.agent_response.text`, `turn.agent_response.tool_calls`.
+      def agent_response
+        Reply.new(self, metadata)
+      end
 
       # The calls of the turn. Without a report of them nobody can say that there were none.
       def tool_calls
@@ -53,9 +89,7 @@ module Proctor
                                           "tools it called; return Proctor::AgentResponse.new(text, tool_calls: [])")
       end
 
-      def has_tool_call?(name)
-        tool_calls.any? { |call| call.name == name.to_sym }
-      end
+      include CallQueries
 
       # As it stands in failure messages.
       def transcript
@@ -72,11 +106,14 @@ module Proctor
       end
     end
 
-    # What `user.says` returns: reads like a text, and knows its turn.
-    class Reply
+    # An answer of the agent: a text that knows its turn. `user.says` returns it.
+    class Reply < String
+      include CallQueries
+
       attr_reader :turn, :metadata
 
       def initialize(turn, metadata)
+        super(turn.agent)
         @turn = turn
         @metadata = metadata
       end
@@ -84,19 +121,81 @@ module Proctor
       def text
         turn.agent
       end
-      alias to_s text
       alias content text
 
       def tool_calls
         turn.tool_calls
       end
 
-      def inspect
-        "#<Proctor reply #{text.inspect}>"
+      def to_h
+        { text: text, tool_calls: tool_calls.map(&:to_h), metadata: metadata }
       end
     end
 
-    # What `user.simulate` returns.
+    # A message of a conversation: `message.role`, `message[:content]`.
+    class Message
+      NAMES = %i[role content timestamp tool_calls metadata].freeze
+
+      attr_reader :role, :content, :timestamp, :metadata
+
+      # `turn` is given for messages of the agent, whose calls it knows.
+      def initialize(role, content, timestamp: nil, metadata: nil, turn: nil)
+        @role = role
+        @content = content
+        @timestamp = timestamp
+        @metadata = metadata || {}
+        @turn = turn
+      end
+
+      def tool_calls
+        @turn ? @turn.tool_calls : []
+      end
+
+      def has_tool_call?(name)
+        tool_calls.any? { |call| call.name == name.to_sym }
+      end
+
+      def user?
+        @turn.nil?
+      end
+
+      def agent?
+        !user?
+      end
+
+      def [](name)
+        public_send(name) if NAMES.include?(name.to_sym)
+      end
+
+      def to_h
+        { role: role, content: content }
+      end
+
+      def ==(other)
+        other.respond_to?(:to_h) && to_h == other.to_h
+      end
+
+      def inspect
+        to_h.inspect
+      end
+    end
+
+    # What a check of the example came to. `passed` is nil when nobody could say.
+    EvaluationResult = Struct.new(:mode, :type, :description, :passed, :failure_message, :metadata, keyword_init: true) do
+      def passed?
+        passed == true
+      end
+
+      def soft?
+        mode == :soft
+      end
+
+      def hard?
+        mode == :hard
+      end
+    end
+
+    # What `user.simulate` returns. A simulation that fails a requirement of a topic raises instead.
     class Simulated
       attr_reader :conversation, :turn_count, :termination_reason
 
@@ -105,28 +204,110 @@ module Proctor
         @turn_count = ended["turn_count"]
         @termination_reason = ended["termination_reason"]&.to_sym
       end
+
+      def passed?
+        true
+      end
+
+      def topic_history
+        conversation.topic_history
+      end
     end
 
-    # One row of a scenario set: `scenario.goal`, `scenario[:goal]`.
+    # A mapping of a scenario. It has the keys it was written with, and is read by symbol or text.
+    class Fields < Hash
+      def self.from(value)
+        case value
+        when Hash then value.each_with_object(new) { |(key, entry), fields| fields.store(key, from(entry)) }
+        when Array then value.map { |entry| from(entry) }
+        else value
+        end
+      end
+
+      alias exact_key? key?
+      private :exact_key?
+
+      def [](key)
+        super(own(key))
+      end
+
+      def fetch(key, *otherwise, &block)
+        super(own(key), *otherwise, &block)
+      end
+
+      def dig(key, *rest)
+        super(own(key), *rest)
+      end
+
+      def key?(key)
+        super(own(key))
+      end
+      alias has_key? key?
+      alias include? key?
+      alias member? key?
+
+      private
+
+      # The key as it is written here.
+      def own(key)
+        return key if exact_key?(key)
+
+        case key
+        when Symbol then key.name
+        when String then key.to_sym
+        else key
+        end
+      end
+    end
+
+    # One row of a scenario set: `scenario.goal`, `scenario[:goal]`, `scenario[:verification][:city]`.
     class Scenario
-      def initialize(fields)
-        @fields = fields.transform_keys(&:to_s)
+      attr_reader :index
+
+      # `index`: the place in its set, from 0.
+      def initialize(fields, index: nil)
+        @fields = Fields.from(fields.transform_keys(&:to_s))
+        @index = index
       end
 
       def name
         @fields["name"]
       end
 
+      # The scenario's own `id`, or else `identifier`.
+      def id
+        @fields.fetch("id") { identifier }
+      end
+
+      # A name that changes with the contents.
+      def identifier
+        require "digest"
+        Digest::SHA256.hexdigest(Native.json(to_wire))[0, 12]
+      end
+
       def [](key)
-        @fields[key.to_s]
+        @fields[key]
       end
 
       def key?(key)
-        @fields.key?(key.to_s)
+        @fields.key?(key)
+      end
+
+      def dig(*keys)
+        @fields.dig(*keys)
       end
 
       def to_h
         @fields.transform_keys(&:to_sym)
+      end
+      alias data to_h
+
+      def to_json(*arguments)
+        to_wire.to_json(*arguments)
+      end
+
+      def ==(other)
+        other.is_a?(Scenario) && to_h == other.to_h
       end
 
       # @private
@@ -134,19 +315,12 @@ module Proctor
         Plain.value(@fields)
       end
 
-      # A name that changes with the contents.
-      def id
-        require "digest"
-        Digest::SHA256.hexdigest(Native.json(to_wire))[0, 12]
-      end
-
       def respond_to_missing?(name, include_private = false)
-        @fields.key?(name.to_s) || super
+        @fields.key?(name) || OPTIONAL.include?(name) || super
       end
 
       def method_missing(name, *arguments)
-        return @fields[name.to_s] if arguments.empty? && @fields.key?(name.to_s)
-        return nil if arguments.empty? && OPTIONAL.include?(name)
+        return @fields[name] if arguments.empty? && (@fields.key?(name) || OPTIONAL.include?(name))
 
         super
       end

@@ -10,6 +10,15 @@ module Proctor
 
       module_function
 
+      # The host has Ruby collect garbage less often, by variables that Ruby has read by now. Examples and their children get
+      # the environment without them: before Bundler, which keeps a copy of it.
+      def forget_gc_settings(env = ENV)
+        env.delete("PROCTOR_RUBY_GC").to_s.split.each do |setting|
+          name, value = setting.split("=", 2)
+          env.delete(name) if env[name] == value
+        end
+      end
+
       # Sets Bundler up when the current folder (or BUNDLE_GEMFILE) has a Gemfile, as `bundle exec`
       # would. Returns nil, or the text of the problem; the process goes on either way so that the
       # host can be told over the protocol.
@@ -34,7 +43,7 @@ module Proctor
         names.any? { |name| Bundler.const_defined?(name) && Bundler.const_get(name) === error }
       end
 
-      # Only `proctor/…` lies under this folder, so it cannot shadow anything of the project.
+      # At the end, and with hardly a file but `proctor/…`, so that it shadows nothing of the project.
       def load_path
         $LOAD_PATH.push(LIBRARY) unless $LOAD_PATH.include?(LIBRARY)
       end

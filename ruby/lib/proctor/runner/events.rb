@@ -18,11 +18,9 @@ module Proctor
       # Leaves the process together with everything queued before it.
       def example_started(item)
         @started += 1
-        @writer.queue_line(
-          %({"type":"event","event_type":"ExampleStarted","payload":{"key":#{item.entry.key_json},) +
-          %("repeat":#{item.repeat},"attempt":#{item.attempt}}})
+        @writer.send_line(
+          %({"type":"event","event_type":"ExampleStarted","payload":{"key":#{item.entry.key_json},"repeat":#{item.repeat},"attempt":#{item.attempt}}})
         )
-        @writer.flush
       end
 
       def example_not_run(item, reason)
@@ -54,9 +52,8 @@ module Proctor
       # `more` is finished JSON that begins with a comma.
       def passed(item, nanoseconds, more = nil)
         @writer.queue_line(
-          %({"type":"event","event_type":"ExampleFinished","payload":{"key":#{item.entry.key_json},) +
-          %("repeat":#{item.repeat},"attempt":#{item.attempt},"status":"passed",) +
-          %("duration_ms":#{milliseconds(nanoseconds)}#{more}}})
+          %({"type":"event","event_type":"ExampleFinished","payload":{"key":#{item.entry.key_json},"repeat":#{item.repeat},) +
+          %("attempt":#{item.attempt},"status":"passed","duration_ms":#{milliseconds(nanoseconds)}#{more}}})
         )
       end
 

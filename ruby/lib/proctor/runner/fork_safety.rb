@@ -7,7 +7,8 @@ module Proctor
       # Libraries with native threads or state that break in a forked child.
       LIBRARIES = { "GRPC" => "grpc", "MiniRacer" => "mini_racer (V8)", "Rdkafka" => "rdkafka",
                     "LibV8" => "libv8", "PyCall" => "pycall" }.freeze
-      HARMLESS = /\Aproctor-|Timeout|\AIRB/
+      # Also threads of libraries that every Rails project loads, and that start again or only tidy up.
+      HARMLESS = %r{\Aproctor-|Timeout|\AIRB|/concurrent/atomic/ruby_thread_local_var\.rb|/connection_adapters/abstract/connection_pool}
 
       module_function
 

@@ -24,10 +24,7 @@ module Proctor
         Process.setpgid(0, 0)
         @parents_channel.abandon
         take_environment
-        channel = connect
-        worker = Worker.new(channel)
-        become_worker(worker, channel)
-        worker.main
+        serve(connect)
       rescue SystemCallError, KeyError => error
         warn("proctor: worker #{@slot} could not start: #{error.message}")
         Native::EXIT_NOW.call(75)
@@ -35,12 +32,26 @@ module Proctor
 
       private
 
+      def serve(channel)
+        worker = Worker.new(channel)
+        become_worker(worker, channel)
+        worker.main
+      end
+
       def take_environment
-        Boot.worker_environment(@slot, @generation).merge(@env).each do |name, value|
+        environment.merge(@env).each do |name, value|
           Transport::VARIABLES.include?(name) ? @settings[name] = value : ENV[name] = value&.to_s
         end
         # Visible in `ps`; unlike $0 no code looks at it.
-        Process.setproctitle("#{@framework.name} (proctor worker #{@slot})")
+        Process.setproctitle("#{@framework.name} (proctor #{title})")
+      end
+
+      def environment
+        Boot.worker_environment(@slot, @generation)
+      end
+
+      def title
+        "worker #{@slot}"
       end
 
       def connect

@@ -43,20 +43,20 @@ module Proctor
 
       # Yields finished lines of the protocol, each with some of the examples: no more than a line can hold,
       # however long their descriptions are.
-      def each_batch
+      def each_batch(entries = @entries, type: "examples")
         batch = []
         bytes = 0
-        @entries.each do |entry|
+        entries.each do |entry|
           text = LineLimit.json(description(entry), EXAMPLE_BYTES)
           if batch.size == BATCH || (bytes + text.bytesize > BATCH_BYTES && !batch.empty?)
-            yield(examples_line(batch))
+            yield(examples_line(type, batch))
             batch = []
             bytes = 0
           end
           batch << text
           bytes += text.bytesize
         end
-        yield(examples_line(batch)) unless batch.empty?
+        yield(examples_line(type, batch)) unless batch.empty?
       end
 
       # Changes when any key or their order does: workers that load on their own must agree.
@@ -88,8 +88,8 @@ module Proctor
         "#{id}~#{number}"
       end
 
-      def examples_line(batch)
-        %({"type":"examples","examples":[#{batch.join(",")}]})
+      def examples_line(type, batch)
+        %({"type":"#{type}","examples":[#{batch.join(",")}]})
       end
     end
   end

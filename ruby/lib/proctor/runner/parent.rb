@@ -16,7 +16,7 @@ module Proctor
     # while it is busy. A waiting thread per worker reports its end; such threads do not exist in the
     # forked children.
     class Parent
-      CAPABILITIES = %w[list fork dump].freeze
+      CAPABILITIES = %w[list fork dump report].freeze
 
       def initialize(settings, framework:, bundler_problem: nil)
         @settings = settings
@@ -25,6 +25,7 @@ module Proctor
         @loading = Loading.new(@channel, framework, bundler_problem)
         @requests = Thread::Queue.new
         @workers = {}
+        @owner = $$
         @lock = Thread::Mutex.new
       end
 
@@ -32,14 +33,14 @@ module Proctor
         # Ctrl-C is the host's business. A block, not "IGNORE", which children would inherit.
         trap("INT") {}
         # Of all at_exit blocks the first runs last. After `exit(0)` Ruby ends with 0 even if one of them raised.
-        at_exit { Native::EXIT_NOW.call(1) if $! && !$!.is_a?(SystemExit) } # rubocop:disable Style/SpecialGlobalVars
+        at_exit { end_last($!) } # rubocop:disable Style/SpecialGlobalVars
         @channel.start(self) { host_gone }
         loop { serve(@requests.pop) }
       end
 
       def handle(action, message)
         case action
-        when "list", "fork", "__shutdown__" then @requests.push(message)
+        when "list", "fork", "report", "__shutdown__" then @requests.push(message)
         else return { error: { code: "unknown_action", message: "no action #{action}" } }
         end
         nil
@@ -51,7 +52,8 @@ module Proctor
         case message["action"]
         when "list" then list(message)
         when "fork" then fork_worker(message)
-        when "__shutdown__" then shutdown(message["id"])
+        when "report" then report(message)
+        when "__shutdown__" then shutdown(message)
         end
       rescue TimeLimit::Exceeded => error
         # The next fork would hang the same way.
@@ -70,8 +72,10 @@ module Proctor
           @framework.warm_up
           ProjectCoverage.forget_workers
           threads = ForkSafety.threads(@channel)
+          mutation = defined?(Mutation) && Mutation.current
+          mutation&.loaded
           fork_ahead
-          { threads: threads, fork_unsafe: ForkSafety.reasons(threads) }
+          { threads: threads, fork_unsafe: ForkSafety.reasons(threads) }.merge(mutation&.to_reply.to_h)
         end
       end
 
@@ -94,10 +98,29 @@ module Proctor
 
         prepare_fork(message["hooks_within_ms"])
         generation = message.fetch("generation", 0)
-        pid = Process.fork { ForkedWorker.new(@channel, @settings, @framework, @loading, message).main }
+        observers = message["role"] == "observers"
+        pid = Process.fork { forked(observers).new(@channel, @settings, @framework, @loading, message).main }
+        @observers = pid if observers
         own_group(pid)
         watch(pid, slot, generation)
         @channel.reply(message["id"], { pid: pid })
+      end
+
+      def forked(observers)
+        return ForkedWorker unless observers
+
+        require_relative "forked_observers"
+        ForkedObservers
+      end
+
+      # Reports a recorded run in the framework's own way.
+      def report(message)
+        unless @loading.loaded? && @loading.loader.respond_to?(:replay)
+          return @channel.refuse(message["id"], "bad_request", "nothing is loaded that could report a run")
+        end
+
+        require_relative "reported_run"
+        @channel.reply(message["id"], ReportedRun.call(@channel) { @loading.loader.replay(message) })
       end
 
       # The host waits for the fork, so hooks may not take for ever.
@@ -126,10 +149,13 @@ module Proctor
         end
         thread.name = "proctor-waiter"
         thread.report_on_exception = false
+        @observers_waiter = thread if pid == @observers
       end
 
-      def kill_workers
+      def kill_workers(but: nil)
         @lock.synchronize { @workers.keys }.each do |pid|
+          next if pid == but
+
           Native::KILL.call(:KILL, -pid)
         rescue SystemCallError
           nil
@@ -143,13 +169,30 @@ module Proctor
 
       # at_exit blocks of the project belong to the process that registered them, which is this one
       # (a server started by a spec_helper, for instance). PROCTOR_AT_EXIT=none leaves them out.
-      def shutdown(id)
-        kill_workers
-        @channel.reply(id, { status: "shutting_down" })
-        Native::EXIT_NOW.call(0) if ENV["PROCTOR_AT_EXIT"] == "none"
+      def shutdown(message)
+        @waits_for_observers = message["observers"] && @observers_waiter
+        kill_workers(but: @waits_for_observers && @observers)
+        @channel.reply(message["id"], { status: "shutting_down" })
+        if ENV["PROCTOR_AT_EXIT"] == "none"
+          wait_for_observers(0)
+          Native::EXIT_NOW.call(0)
+        end
         @framework.before_exit
         Boot.disarm_other_frameworks
         exit(0)
+      end
+
+      # The last of the at_exit blocks. The observers, which need this process to live, have not had the last event yet.
+      def end_last(error)
+        wait_for_observers(error.is_a?(SystemExit) ? error.status : (error ? 1 : 0)) if $$ == @owner
+        Native::EXIT_NOW.call(1) if error && !error.is_a?(SystemExit)
+      end
+
+      def wait_for_observers(status)
+        return unless @waits_for_observers
+
+        @channel.notify({ type: "waiting_for_observers", exit_status: status })
+        @observers_waiter.join
       end
     end
   end

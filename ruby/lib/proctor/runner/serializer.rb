@@ -5,6 +5,7 @@ module Proctor
     # Exceptions as plain hashes: class, message and backtrace as the project's own test command shows them.
     module Serializer
       BACKTRACE_LINES = 50
+      FULL_BACKTRACE_LINES = 1000
       CAUSES = 5
       TEXT_LIMIT = 256 * 1024
       OWN_FRAMES = "#{File.expand_path("../..", __dir__)}/"

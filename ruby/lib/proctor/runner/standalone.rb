@@ -68,13 +68,19 @@ module Proctor
       alias serve load_first
 
       def list(message)
+        first = @worker.nil?
         @loading.list(message) { become_worker }
+        # After the answer: what a hook reports before it would belong to no worker yet.
+        @worker&.run_after_fork(@slot) if first
       end
 
       # The files named by the ids are loaded by the first request.
       def run_specs(message)
         runs = @framework.run_specs(message.fetch("example_ids"))
-        @loading.load_quietly(runs.files) { become_worker } unless @loading.attempted?
+        unless @loading.attempted?
+          @loading.load_quietly(runs.files) { become_worker }
+          @worker&.run_after_fork(@slot)
+        end
         runs.call(@channel, @loading, @worker, message["id"])
       end
 
@@ -85,7 +91,6 @@ module Proctor
         ProjectCoverage.begin_worker(@slot, 0)
         worker.adopt(@loading.loader, @loading.seeds)
         worker.accept_present_processes
-        worker.run_after_fork(@slot)
         @worker = worker
         # Independent workers must have loaded the same examples.
         { digest: @loading.loader.manifest.digest }

@@ -17,6 +17,8 @@ module Proctor
     # by `take` counts as started and can no longer be taken back.
     class WorkQueue
       UNIT_DONE = :unit_done
+      LATE = :late
+      WAIT_SECONDS = 0.5
 
       def initialize
         @lock = Thread::Mutex.new
@@ -27,6 +29,12 @@ module Proctor
         @stopped = false
         @failures_allowed = nil
         @failures_change = 0
+        @late = false
+      end
+
+      # Examples that were defined while others ran wait for their turn, which comes when there is nothing else.
+      def late_waiting
+        @lock.synchronize { @late = true }
       end
 
       # After so many failures nothing more is started until the host says how to go on: it may have been the last
@@ -64,18 +72,21 @@ module Proctor
       end
 
       # The next item, UNIT_DONE after the last item of a unit, a job (Proc), or nil when stopped.
-      # Yields once, unlocked, before it would block.
+      # Yields, unlocked, each time before it blocks. It blocks for a limited time, because a thread of a test may kill the
+      # reading thread at any moment: no thread would add work or signal then, and Ruby reports an unlimited wait as a deadlock.
       def take
         step = @lock.synchronize { next_step }
-        return step if step != :nothing
+        while step == :nothing
+          yield
+          step = @lock.synchronize do
+            found = next_step
+            next found if found != :nothing
 
-        yield
-        @lock.synchronize do
-          while (step = next_step) == :nothing
-            @changed.wait(@lock)
+            @changed.wait(@lock, WAIT_SECONDS)
+            next_step
           end
-          step
         end
+        step
       end
 
       # Takes back the named examples that have not started, wherever they are.
@@ -114,6 +125,12 @@ module Proctor
 
       private
 
+      def late_step
+        late = @late
+        @late = false
+        late ? LATE : :nothing
+      end
+
       def held?
         !@stopped && !@failures_allowed.nil? && @failures_allowed + @failures_change <= 0
       end
@@ -129,7 +146,7 @@ module Proctor
         end
         return @jobs.shift unless @jobs.empty?
         return nil if @stopped
-        return :nothing if @units.empty?
+        return late_step if @units.empty?
 
         @current = @units.shift
         @current.shift

@@ -25,6 +25,9 @@ module Proctor
         @events = loader.events(@channel.writer)
         @runner = loader.runner(@events, seeds)
         @manifest = loader.manifest
+        @runner.on_late_item { |item| run_item(item) } if @runner.respond_to?(:on_late_item)
+        # What was defined while other examples ran has its turn when nothing else waits.
+        @runs_late = @runner.respond_to?(:late_waiting?)
       end
 
       # A worker whose set-up failed runs nothing.
@@ -52,7 +55,7 @@ module Proctor
             unit.each { |item| run_item(item) }
             @runner.unit_done
           end
-          @runner.finish
+          finish
         end
       end
 
@@ -65,7 +68,8 @@ module Proctor
         case action
         when "run" then run(message)
         when "unrun" then unrun(message)
-        when "cancel" then cancel
+        when "cancel" then cancel(message)
+        when "prepare" then prepare(message)
         when "__shutdown__" then shutdown(message["id"])
         else unknown(action)
         end
@@ -91,19 +95,32 @@ module Proctor
       private
 
       def serve
-        while (step = @queue.take { idle })
+        while (step = @queue.take { wait_idle })
           case step
           when Item then run_item(step)
           when Proc then step.call
+          when WorkQueue::LATE then @runner.run_late { |item| run_item(item) }
           else @runner.unit_done
           end
+          @queue.late_waiting if @runs_late && @runner.late_waiting?
           @channel.revive
         end
+      end
+
+      # Before each wait for work: a kill of the reading thread may take effect long after the example that asked for it.
+      def wait_idle
+        idle
+        @channel.revive
       end
 
       def run_item(item)
         @channel.item = item
         @queue.count_failure if @runner.run(item) == :failed
+        @mutation&.report_touched([item.key], @channel)
+      end
+
+      def finish
+        @runner&.finish { |item| run_item(item) }
       end
 
       def idle
@@ -132,6 +149,16 @@ module Proctor
         Item.new(entry, fields.fetch("repeat", 1), fields.fetch("attempt", 1))
       end
 
+      # Of `proctor mutate`: the main thread traces from here on, or puts a mutant into force.
+      def prepare(message)
+        @mutation = defined?(Mutation) && Mutation.current
+        return refusal("bad_request", "this suite was not loaded for mutation") unless @mutation
+
+        @runner.on_hook_lines { |keys| @mutation.report_touched(keys, @channel) }
+        do_later { @channel.reply(message["id"], @mutation.prepare(message, @channel)) }
+        nil
+      end
+
       def unrun(message)
         taken = if message["all"]
                   @queue.withdraw_all(with_current: message["current"])
@@ -141,8 +168,9 @@ module Proctor
         { returned: taken.map(&:key), items: taken.map(&:to_wire) }
       end
 
-      def cancel
+      def cancel(message)
         @cancelled = true
+        @runner.call_off_late if message["stopped"] && @runner.respond_to?(:call_off_late)
         taken = @queue.withdraw_all(with_current: true)
         { status: "cancelling", returned: taken.map(&:key), items: taken.map(&:to_wire) }
       end
@@ -165,7 +193,7 @@ module Proctor
       end
 
       def leave
-        leaked = @runner&.finish
+        leaked = finish
         ProjectCoverage.hand_in(report: @alone)
         reply = { status: "shutting_down" }.merge(sent)
         reply[:leaked] = leaked if leaked

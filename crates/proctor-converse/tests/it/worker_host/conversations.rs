@@ -214,3 +214,35 @@ fn groups_share_a_budget() {
         assert!(held["message"].as_str().unwrap().contains("budget"), "{held}");
     }
 }
+
+/// What a worker reports while its agent works is published before the report is answered.
+#[test]
+fn calls_are_published_when_the_worker_reports_them() {
+    let mut peer = Peer::connect();
+    peer.start("c1", &json!({}));
+    peer.send(
+        &json!({"id": "s1", "action": "conversation.say", "conversation": "c1", "text": "Hi"}),
+    );
+    let asked = peer.receive();
+    assert_eq!(asked["action"], "agent.chat");
+    let call = json!({"id": "t1", "name": "book", "arguments": {"n": 2}});
+    let report = |id: &str, kind: &str, call: &Value| json!({"id": id, "action": "conversation.report", "conversation": "c1", "report": kind, "call": call});
+    peer.send(&report("r1", "agent.tool_call_started", &call));
+    assert_eq!(peer.receive(), json!({"reply_to": "r1"}));
+    peer.wait_for_event("ToolCallStarted");
+    let mut done = call.clone();
+    (done["result"], done["metadata"]) = (json!("ok"), json!({"ms": 3}));
+    peer.send(&report("r2", "agent.tool_call_completed", &done));
+    assert_eq!(peer.receive(), json!({"reply_to": "r2"}));
+    peer.wait_for_event("ToolCallCompleted");
+    assert_eq!(peer.events("ToolCallCompleted")[0]["metadata"], json!({"ms": 3}));
+    assert_eq!(peer.event_types(), ["UserMessage", "ToolCallStarted", "ToolCallCompleted"]);
+    peer.send(&json!({"reply_to": asked["id"], "text": "Booked", "tool_calls": [done]}));
+    assert_eq!(peer.receive()["status"], "passed");
+    assert_eq!(
+        peer.event_types(),
+        ["UserMessage", "ToolCallStarted", "ToolCallCompleted", "AgentResponse"]
+    );
+    peer.send(&report("r3", "agent.tool_call_started", &call));
+    assert_eq!(peer.receive()["error"]["code"], "bad_request", "nobody is asked now");
+}

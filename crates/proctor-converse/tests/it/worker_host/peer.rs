@@ -49,6 +49,7 @@ fn settings(folder: &std::path::Path) -> Settings {
         root: folder.to_owned(),
         bin: folder.to_owned(),
         guard: Guard::None,
+        unpacked: folder.join("cache"),
         environment: Arc::new(|_| None),
         pass_env: Vec::new(),
         agents: std::collections::BTreeMap::new(),
@@ -100,11 +101,11 @@ impl Peer {
         }
     }
 
-    fn send(&mut self, message: &Value) {
+    pub(crate) fn send(&mut self, message: &Value) {
         writeln!(self.stream.get_mut(), "{message}").unwrap();
     }
 
-    fn receive(&mut self) -> Value {
+    pub(crate) fn receive(&mut self) -> Value {
         let mut line = String::new();
         self.stream.read_line(&mut line).unwrap();
         serde_json::from_str(&line).unwrap()
@@ -158,6 +159,15 @@ impl Peer {
     pub(crate) fn event_types(&self) -> Vec<String> {
         let received = self.received.0.lock().unwrap();
         received.iter().map(|(_, event)| event["event_type"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// Waits until this was published, for as long as only a hang takes.
+    pub(crate) fn wait_for_event(&self, kind: &str) {
+        let deadline = std::time::Instant::now() + Duration::from_mins(1);
+        while self.events(kind).is_empty() {
+            assert!(std::time::Instant::now() < deadline, "waited in vain for {kind}");
+            std::thread::sleep(Duration::from_millis(2));
+        }
     }
 
     pub(crate) fn events(&self, kind: &str) -> Vec<Value> {

@@ -168,7 +168,13 @@ impl<'t> Checker<'t> {
     }
 }
 
-pub(super) fn finding(rule: u32, line: u32, message: &str, fix: &str, is_fixable: bool) -> Finding {
+pub(in crate::review) fn finding(
+    rule: u32,
+    line: u32,
+    message: &str,
+    fix: &str,
+    is_fixable: bool,
+) -> Finding {
     let severity = if MUST_RULES.contains(&rule) { "must" } else { "should" };
     Finding { rule, line, severity, message: message.to_owned(), fix: fix.to_owned(), is_fixable }
 }

@@ -181,9 +181,10 @@ impl Driver {
                 }
             }
             Effect::ExecuteTool { id, .. } => match self.tool.clone() {
-                Ok(result) => {
-                    Input::ToolResult { id, outcome: ToolOutcome { result, duration_ms: None } }
-                }
+                Ok(result) => Input::ToolResult {
+                    id,
+                    outcome: ToolOutcome { result, duration_ms: None, metadata: None },
+                },
                 Err(message) => Input::ToolFailed { id, message },
             },
             Effect::AskJudge { id, request } => {

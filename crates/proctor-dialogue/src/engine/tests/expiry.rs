@@ -283,7 +283,7 @@ fn a_late_answer_after_a_time_out_does_nothing() {
     let mut conversation = SteppedConversation::steps(&json!([{"user": "Hi"}]));
     let Effect::CallAgent { id, .. } = conversation.asked() else { panic!() };
     conversation.put(Input::TimedOut);
-    let outcome = ToolOutcome { result: Ok(json!(1)), duration_ms: None };
+    let outcome = ToolOutcome { result: Ok(json!(1)), duration_ms: None, metadata: None };
     assert!(conversation.engine.step(Input::ToolResult { id, outcome }).is_empty());
     assert_eq!(conversation.status(), "timed_out (agent)");
 }

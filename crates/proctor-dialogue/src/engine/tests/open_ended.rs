@@ -74,7 +74,8 @@ impl OpenEndedDriver {
                 }
             }
             Effect::ExecuteTool { id, .. } => {
-                let outcome = ToolOutcome { result: Ok(json!("found")), duration_ms: None };
+                let outcome =
+                    ToolOutcome { result: Ok(json!("found")), duration_ms: None, metadata: None };
                 Input::ToolResult { id, outcome }
             }
             Effect::AskSimulator { id, .. } => Input::SimulatorAnswered { id, text: "Hi".into() },

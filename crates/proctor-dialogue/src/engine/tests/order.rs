@@ -50,7 +50,8 @@ fn tools_may_answer_in_any_order_but_the_agent_hears_them_in_its_own() {
             _ => None,
         })
         .collect();
-    let result = |text: &str| ToolOutcome { result: Ok(json!(text)), duration_ms: None };
+    let result =
+        |text: &str| ToolOutcome { result: Ok(json!(text)), duration_ms: None, metadata: None };
     let waiting = engine.step(Input::ToolResult { id: tools[1], outcome: result("two") });
     assert_eq!(waiting.len(), 1, "only the completed call is told");
     let doubled = engine.step(Input::ToolResult { id: tools[1], outcome: result("again") });
@@ -75,7 +76,10 @@ fn answers_that_nobody_waits_for_do_nothing() {
     for input in [
         Input::SimulatorAnswered { id, text: "Hi".into() },
         Input::SimulatorFailed { id, message: text() },
-        Input::ToolResult { id, outcome: ToolOutcome { result: Ok(json!(1)), duration_ms: None } },
+        Input::ToolResult {
+            id,
+            outcome: ToolOutcome { result: Ok(json!(1)), duration_ms: None, metadata: None },
+        },
         Input::ToolFailed { id, message: text() },
         Input::JudgeAnswered { id, text: text() },
         Input::JudgeFailed { id, message: text() },

@@ -110,7 +110,10 @@ fn input(id: RequestId, open: &Open, how: u8) -> Input {
         Open::Tool if how == 0 => Input::ToolFailed { id, message },
         Open::Tool => {
             let result = if how < 4 { Err("no".into()) } else { Ok(json!(1)) };
-            Input::ToolResult { id, outcome: ToolOutcome { result, duration_ms: None } }
+            Input::ToolResult {
+                id,
+                outcome: ToolOutcome { result, duration_ms: None, metadata: None },
+            }
         }
         Open::Judge(_) if how == 0 => Input::JudgeFailed { id, message },
         Open::Judge(_) if how < 4 => Input::JudgeAnswered { id, text: "pass: true".into() },

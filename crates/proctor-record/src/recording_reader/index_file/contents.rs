@@ -57,7 +57,7 @@ stored! {
     }
     LogLine { stream, line }
     Worker { number, started, crashed, pid, ran, output, output_dropped }
-    Exception { class, message, backtrace, extra }
+    Exception { class, message, backtrace, full_backtrace, extra }
     LeakedProcess { pid, command, extra }
     StatusCounts {
         passed, failed, pending, inconclusive, errored, crashed, timed_out, cancelled, not_run,
@@ -65,7 +65,7 @@ stored! {
     }
     SuiteFinished {
         example_count, failure_count, pending_count, counts, error_count, duration_ms, exit_code,
-        state, stopped_by, verdict, repetition_count,
+        state, stopped_by, verdict, repetition_count, late_count,
     }
     CommonRunId { id, is_common }
     Policy { flaky_fails, inconclusive_fails, unchecked_fails, allow_empty }
@@ -124,7 +124,12 @@ impl Stored for EventIndex {
             rows.push(row);
             before = row;
         }
+        let count = ids.len();
         let examples: HashMap<ExampleId, u32> = ids.into_iter().zip(0..).collect();
+        // Of an id that stands twice, rows could name a number that stands for no example.
+        if examples.len() != count {
+            return None;
+        }
         Some(Self { rows, types, examples, recent: RecentEvents::default() })
     }
 }

@@ -123,7 +123,8 @@ impl Stored for f64 {
     }
 
     fn restore(input: &mut Input<'_>) -> Option<Self> {
-        Stored::restore(input).map(Self::from_le_bytes)
+        // Numbers of events are finite. One that is not even equal to itself could be neither compared nor written as JSON.
+        Stored::restore(input).map(Self::from_le_bytes).filter(|number| number.is_finite())
     }
 }
 
@@ -323,7 +324,7 @@ mod tests {
             texts in prop::collection::vec(".{0,20}", 0..5),
             second in -1_000_000_000_i64..4_000_000_000,
             nanosecond in 0_i32..1_000_000_000,
-            share in prop::option::of(any::<f64>().prop_filter("comparable", |it| !it.is_nan())),
+            share in prop::option::of(any::<f64>().prop_filter("finite", |it| it.is_finite())),
         ) {
             let (a, b, c, d, e) = numbers;
             prop_assert_eq!(again(&((a, b), (c, (d, e)))), Some(((a, b), (c, (d, e)))));

@@ -134,6 +134,7 @@ fn open(suite: &DialogueSuite, environment: &SuiteEnvironment) -> Result<OpenedS
                 SuiteEnd { notes: ended.notes, output, ..SuiteEnd::default() }
             })
         }),
+        observers: None,
     })
 }
 

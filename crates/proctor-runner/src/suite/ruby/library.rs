@@ -1,75 +1,35 @@
 //! The Ruby library: embedded in the binary, unpacked into a cache folder when it is needed.
 
-use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// The files of `ruby/`, by relative path.
-const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/ruby_files.rs"));
+use proctor_files::EmbeddedFiles;
+
+/// The files of `ruby/`.
+const LIBRARY: EmbeddedFiles = EmbeddedFiles {
+    files: include!(concat!(env!("OUT_DIR"), "/ruby_files.rs")),
+    is_program: |name| name.starts_with("exe/"),
+};
 
 /// The cache cannot be used.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot unpack the Ruby library into {}: {source}", folder.display())]
+#[error("cannot unpack the Ruby library into {}: {source}", cache.display())]
 pub(super) struct UnpackError {
-    folder: PathBuf,
+    cache: PathBuf,
     source: io::Error,
 }
 
 /// Unpacks the library below `cache` unless it is there already; returns its folder.
 pub(super) fn unpack(cache: &Path) -> Result<PathBuf, UnpackError> {
-    let folder = cache.join(concat!("ruby-", env!("PROCTOR_RUBY_VERSION")));
-    if is_complete(&folder) {
-        return Ok(folder);
-    }
-    write_all(cache, &folder).map_err(|source| UnpackError { folder: folder.clone(), source })?;
-    Ok(folder)
-}
-
-/// Cleaners of temporary folders delete files one by one; a gap is filled by unpacking anew.
-fn is_complete(folder: &Path) -> bool {
-    FILES.iter().all(|(name, text)| {
-        fs::metadata(folder.join(name)).is_ok_and(|found| found.len() == text.len() as u64)
-    })
-}
-
-/// Writes beside the final place and renames, so that another process never sees half of it.
-fn write_all(cache: &Path, folder: &Path) -> io::Result<()> {
-    proctor_files::create_private_folder(cache)?;
-    let fresh = private_folder("unpack-", cache)?;
-    for (name, text) in FILES {
-        let path = fresh.path().join(name);
-        if let Some(parent) = path.parent() {
-            proctor_files::create_private_folder(parent)?;
-        }
-        proctor_files::write_private(&path, text)?;
-        if name.starts_with("exe/") {
-            fs::set_permissions(&path, fs::Permissions::from_mode(0o700))?;
-        }
-    }
-    if is_complete(folder) {
-        // Another process unpacked it first and may be using it.
-        return Ok(());
-    }
-    if folder.exists() {
-        // An incomplete one: out of the way, then gone.
-        let old = private_folder("old-", cache)?;
-        fs::rename(folder, old.path().join("ruby"))?;
-    }
-    match fs::rename(fresh.path(), folder) {
-        // The same, in the moment before.
-        Err(_) if is_complete(folder) => Ok(()),
-        outcome => outcome,
-    }
-}
-
-fn private_folder(prefix: &str, parent: &Path) -> io::Result<tempfile::TempDir> {
-    let mode = fs::Permissions::from_mode(0o700);
-    tempfile::Builder::new().prefix(prefix).permissions(mode).tempdir_in(parent)
+    let name = concat!("ruby-", env!("PROCTOR_RUBY_VERSION"));
+    let unpacked = LIBRARY.unpack(cache, name);
+    unpacked.map_err(|source| UnpackError { cache: cache.to_owned(), source })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

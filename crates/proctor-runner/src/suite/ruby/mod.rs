@@ -3,21 +3,30 @@
 //!
 //! Knows no framework: `rspec` and `minitest` say what theirs is called.
 
+mod final_report;
+mod gc_settings;
 mod library;
+mod observers;
 mod parent;
 mod pipes;
+mod process_tree;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use proctor_converse::Settings;
 use proctor_converse::worker_host::ConversationHost;
+use proctor_process::ChannelConfig;
+use proctor_process::protocol::{IncomingRequest, ReplyError};
 
+pub(crate) use self::observers::{ObserverProcess, SuiteObservers};
 pub(crate) use self::pipes::PipeError;
 use super::command::{self, CommandSuite};
 use super::filter::ExampleFilter;
 use super::{OpenedSuite, SuiteEnvironment, SuiteError};
+use crate::run::outputs::{READ_EVENTS, RunOutputs, answer_read};
 
 /// A test framework of Ruby.
 pub(super) struct RubyFramework {
@@ -53,12 +62,16 @@ pub(super) async fn open(
         vec![load.ruby.to_owned(), library.join("exe").join(name).to_string_lossy().into_owned()]
     };
     let host = load.conversations.cloned().map(ConversationHost::new);
+    let mut parent_program = program("parent");
+    if let Some(plan) = &environment.mutation {
+        parent_program.extend(["--mutation".to_owned(), plan.to_string_lossy().into_owned()]);
+    }
+    let loaded = parent::LoadedProject {
+        framework: load.framework,
+        program: parent_program,
+        args: load.args.to_vec(),
+    };
     let mut opened = if load.preload {
-        let loaded = parent::LoadedProject {
-            framework: load.framework,
-            program: program("parent"),
-            args: load.args.to_vec(),
-        };
         let parent = parent::ForkingParent::new(loaded, environment, host.clone())?;
         let mut opened = parent::open(Arc::new(parent)).await?;
         opened.discovery.examples.retain(|example| load.filter.accepts(example));
@@ -72,7 +85,9 @@ pub(super) async fn open(
             filter: load.filter.clone(),
             deterministic: None,
         };
-        command::open(&worker, environment, host.clone(), true).await?
+        let mut opened = command::open(&worker, environment, host.clone(), true).await?;
+        opened.observers = observers_beside(worker, program("observers"), environment, &opened);
+        report_from_fresh_parent(opened, loaded, environment)
     };
     if let Some(host) = host {
         let finish = opened.finish;
@@ -85,6 +100,57 @@ pub(super) async fn open(
         });
     }
     Ok(opened)
+}
+
+/// The observers of a suite that is not loaded once: their process loads it too.
+fn observers_beside(
+    worker: CommandSuite,
+    command: Vec<String>,
+    environment: &SuiteEnvironment,
+    opened: &OpenedSuite,
+) -> Option<SuiteObservers> {
+    let beside = command::launcher_of(CommandSuite { command, ..worker }, environment);
+    (opened.discovery.observers > 0).then(|| SuiteObservers {
+        launch: Box::new(move |outputs| {
+            Box::pin(async move { beside.launch_beside(serve_events(&outputs)).await })
+        }),
+        within: Duration::from_millis(opened.discovery.observers_within_ms),
+        end: Box::new(|| Box::pin(std::future::ready(Vec::new()))),
+    })
+}
+
+/// The configuration of a channel whose other side asks for the events of the run.
+fn serve_events(outputs: &Arc<dyn RunOutputs>) -> ChannelConfig {
+    let outputs = Arc::clone(outputs);
+    ChannelConfig::default().handler(move |request: IncomingRequest| {
+        if &*request.action == READ_EVENTS {
+            answer_read(&outputs, &request, None)
+        } else {
+            Box::pin(std::future::ready(Err(ReplyError::unknown_action(&request.action))))
+        }
+    })
+}
+
+/// Where every worker has loaded the project itself, a parent is started at the end of the run to report it.
+fn report_from_fresh_parent(
+    mut opened: OpenedSuite,
+    loaded: parent::LoadedProject,
+    environment: &SuiteEnvironment,
+) -> OpenedSuite {
+    if !opened.discovery.has_final_report || environment.final_report.is_none() {
+        return opened;
+    }
+    let (finish, environment) = (opened.finish, environment.clone());
+    opened.finish = Box::new(move |at_once| {
+        Box::pin(async move {
+            let mut finished = finish(at_once).await;
+            if !at_once {
+                parent::report_run(loaded, &environment).await.add_to(&mut finished);
+            }
+            finished
+        })
+    });
+    opened
 }
 
 /// A path as seen from the root; it was typed in `from`.

@@ -9,25 +9,32 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use proctor_converse::worker_host::ConversationHost;
 use proctor_process::protocol::Notification;
 use proctor_process::{
-    Channel, ChannelConfig, ChildEnvironment, Connection, ExitStatus, Guard, Listener,
+    Channel, ChannelConfig, ChildEnvironment, Connection, ExitStatus, Guard, Leaked, Listener,
     ListenerConfig, ManagedProcess, Notifications, OutputConfig, OutputStream, Overflow,
     ProcessSpec, RpcMode,
 };
 use serde::Deserialize;
 use serde_json::json;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
-use super::RubyFramework;
+use super::final_report::RunReport;
+use super::gc_settings;
+use super::observers::SuiteObservers;
 use super::pipes::Pipes;
+use super::process_tree::{descendants, kill_tree};
+use super::{RubyFramework, serve_events};
 use crate::example::{Discovery, OutsideError};
-use crate::suite::{OpenedSuite, SuiteEnd, SuiteEnvironment, SuiteError, listing};
+use crate::run::outputs::RunOutputs;
+use crate::suite::{OpenedSuite, SuiteEnd, SuiteEnvironment, SuiteError, leaked_line, listing};
 use crate::worker_link::process::{LaunchError, LaunchedProcess, ProcessLauncher, ProcessLink};
 use crate::worker_link::reports::ExitFacts;
 use crate::worker_link::{BoxFuture, HostRequests};
@@ -61,6 +68,8 @@ struct Expected {
 #[derive(Default)]
 struct Registry {
     expected: Mutex<HashMap<WorkerId, Expected>>,
+    /// The exit status that a parent would have, once it only waits for the observers.
+    waiting_with: watch::Sender<Option<i32>>,
 }
 
 impl Registry {
@@ -70,15 +79,20 @@ impl Registry {
 
     /// Handles a notification of the parent: which worker has ended, and how.
     fn handle_notification(&self, notification: &Notification) {
-        if &*notification.kind == "exited"
-            && let Ok(exited) = notification.body.parse::<Exited>()
-        {
-            let exit = ExitFacts {
-                status: exited.exit_status,
-                signal: exited.signal,
-                ..ExitFacts::default()
-            };
-            self.exited((exited.slot, exited.generation), exit);
+        let Ok(exited) = notification.body.parse::<Exited>() else { return };
+        match &*notification.kind {
+            "exited" => {
+                let exit = ExitFacts {
+                    status: exited.exit_status,
+                    signal: exited.signal,
+                    ..ExitFacts::default()
+                };
+                self.exited((exited.slot, exited.generation), exit);
+            }
+            "waiting_for_observers" => {
+                self.waiting_with.send_replace(exited.exit_status);
+            }
+            _ => {}
         }
     }
 
@@ -121,9 +135,13 @@ pub(super) struct ForkingParent {
     folder: PathBuf,
     registry: Arc<Registry>,
     host: Option<Arc<ConversationHost>>,
+    /// The observers of the project, which run below the parent.
+    observers: watch::Sender<ObserverState>,
     /// Workers that were asked for before the dispatcher wanted them.
     ahead: Mutex<HashMap<WorkerId, JoinHandle<Result<LaunchedProcess, LaunchError>>>>,
     parent: tokio::sync::Mutex<Option<Parent>>,
+    /// Whether the project has something to write at the end of the run.
+    has_final_report: AtomicBool,
     _accepting: tokio_util::task::AbortOnDropHandle<()>,
 }
 
@@ -146,8 +164,10 @@ impl ForkingParent {
             folder,
             registry,
             host,
+            observers: watch::Sender::new(ObserverState::None),
             ahead: Mutex::default(),
             parent: tokio::sync::Mutex::new(None),
+            has_final_report: AtomicBool::new(false),
             _accepting: tokio_util::task::AbortOnDropHandle::new(accepting),
         })
     }
@@ -176,7 +196,7 @@ impl ForkingParent {
             Some(_) => ChildEnvironment::allowed(),
             None => ChildEnvironment::inherited(),
         };
-        let environment = base.set_all(variables);
+        let environment = gc_settings::add_to(base).set_all(variables);
         let spec = ProcessSpec::new(self.command_line()?, environment, guard)
             .cwd(&self.environment.root)
             .rpc(RpcMode::Socket)
@@ -241,7 +261,7 @@ impl ForkingParent {
         let first = self.environment.first_slot;
         for slot in first..first + workers {
             let (forks, parent, worker) = (Arc::clone(self), parent.clone(), (slot, FIRST));
-            let forking = async move { forks.fork_from(&parent, worker, None).await };
+            let forking = async move { forks.fork_from(&parent, Role::Ahead(worker)).await };
             self.ahead().insert(worker, tokio::spawn(forking));
         }
     }
@@ -271,15 +291,34 @@ impl ForkingParent {
             return Ok(launched);
         }
         let parent = self.parent().await?;
-        self.fork_from(&parent, worker, Some(FORK_TIMEOUT)).await
+        self.fork_from(&parent, Role::Worker(worker)).await
     }
 
-    async fn fork_from(
-        &self,
-        parent: &Parent,
-        worker: WorkerId,
-        within: Option<Duration>,
-    ) -> Result<LaunchedProcess, LaunchError> {
+    /// Forks the process of the observers.
+    fn fork_observers(
+        self: Arc<Self>,
+        parent: Parent,
+        outputs: Arc<dyn RunOutputs>,
+    ) -> BoxFuture<Result<LaunchedProcess, LaunchError>> {
+        self.observers.send_replace(ObserverState::Starting);
+        Box::pin(async move {
+            let launched = self.fork_from(&parent, Role::Observers(outputs)).await;
+            let state = if launched.is_ok() { ObserverState::Running } else { ObserverState::None };
+            self.observers.send_replace(state);
+            launched
+        })
+    }
+
+    /// Whether there are observers; a short run may be over before they have started.
+    async fn has_observers(&self) -> bool {
+        let mut state = self.observers.subscribe();
+        let settled = state.wait_for(|state| *state != ObserverState::Starting);
+        let settled = tokio::time::timeout(FORK_TIMEOUT * 2, settled).await;
+        matches!(settled, Ok(Ok(state)) if *state == ObserverState::Running)
+    }
+
+    async fn fork_from(&self, parent: &Parent, role: Role) -> Result<LaunchedProcess, LaunchError> {
+        let (worker, within) = (role.id(), role.fork_within());
         let pipes = Pipes::make(&self.folder, worker)?;
         let (connections, mut arriving) = mpsc::unbounded_channel();
         let (exit, ended) = oneshot::channel();
@@ -293,6 +332,7 @@ impl ForkingParent {
             "env": env,
             "streams": pipes.paths(),
             "ahead": within.is_none(),
+            "role": role.name(),
             "hooks_within_ms": u64::try_from(HOOKS_TIMEOUT.as_millis()).unwrap_or(u64::MAX),
         });
         let reply = parent.channel.request("fork", &request, within).await;
@@ -300,8 +340,9 @@ impl ForkingParent {
             self.registry.lock().remove(&worker);
         })?;
         let reported = reply.body.value()["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok());
-        let host_requests = self.host.as_ref().map(HostRequests::new);
-        let connecting = connect(&mut arriving, host_requests.as_ref());
+        let host = self.host.as_ref().filter(|_| !matches!(role, Role::Observers(_)));
+        let host_requests = host.map(HostRequests::new);
+        let connecting = connect(&mut arriving, host_requests.as_ref(), role.outputs());
         let connected = tokio::time::timeout(FORK_TIMEOUT, connecting).await;
         let Ok(Some((channel, peer))) = connected else {
             // A number that a process reports may be another's: it counts only if it is a process of this parent.
@@ -341,36 +382,150 @@ impl ForkingParent {
     }
 
     async fn finish(self: Arc<Self>, now: bool) -> SuiteEnd {
-        let Some(parent) = self.parent.lock().await.take() else { return SuiteEnd::default() };
+        let mut held = self.parent.lock().await;
+        let Some(parent) = held.take() else { return SuiteEnd::default() };
+        let wanted = self.environment.final_report.as_ref();
+        let reported = match wanted.filter(|_| !now && self.has_final_report.load(Relaxed)) {
+            Some(report) => RunReport::request(&parent.channel, report).await,
+            None => RunReport::default(),
+        };
         let asked = Instant::now();
+        if !now && self.has_observers().await && self.ends_but_for(&parent).await {
+            let status = ExitStatus::Code(self.registry.waiting_with.borrow().unwrap_or_default());
+            let refused = (!status.success()).then_some(status);
+            let mut end = suite_end(&parent, refused, asked, Vec::new());
+            reported.add_to(&mut end);
+            *held = Some(parent);
+            return end;
+        }
         let stopped =
             if now { parent.process.kill().await } else { parent.process.stop(END_TIMEOUT).await };
-        let output = |stream: &OutputStream| {
-            stream.tail(200).iter().map(|line| line.text.to_string()).collect::<Vec<_>>()
-        };
-        let mut lines = output(parent.process.stdout());
-        lines.extend(output(parent.process.stderr()));
         let ended = stopped.as_ref().ok().filter(|report| !now && !report.status.success());
-        let refused = ended.map(|report| refused_at_exit(report.status, asked.elapsed()));
-        SuiteEnd {
-            leaked: stopped.map(|report| report.leaked).unwrap_or_default(),
-            output: lines,
-            errors: refused.into_iter().collect(),
-            ..SuiteEnd::default()
+        let status = ended.map(|report| report.status);
+        let leaked = stopped.map(|report| report.leaked).unwrap_or_default();
+        let mut end = suite_end(&parent, status, asked, leaked);
+        reported.add_to(&mut end);
+        end
+    }
+
+    /// Asks the parent to end all but the observers, which have not had the last event yet. Says whether it now waits for them.
+    async fn ends_but_for(&self, parent: &Parent) -> bool {
+        let mut waiting = self.registry.waiting_with.subscribe();
+        let asking = async {
+            parent.channel.request("__shutdown__", &json!({"observers": true}), None).await.ok()?;
+            waiting.wait_for(Option::is_some).await.ok().map(drop)
+        };
+        tokio::select! {
+            asked = tokio::time::timeout(END_TIMEOUT, asking) => matches!(asked, Ok(Some(()))),
+            _ = parent.process.wait() => false,
+        }
+    }
+
+    /// The observers have ended, and the parent with them; if it has not, it is ended.
+    async fn finish_after_observers(self: Arc<Self>) -> Vec<String> {
+        let Some(parent) = self.parent.lock().await.take() else { return Vec::new() };
+        let ended = match parent.process.wait_timeout(END_TIMEOUT).await {
+            Ok(report) => Some(report),
+            // It has run everything that could be reported.
+            Err(_) => parent.process.kill().await.ok(),
+        };
+        let leaked = ended.map(|report| report.leaked).unwrap_or_default();
+        leaked.iter().map(leaked_line).collect()
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ObserverState {
+    None,
+    Starting,
+    Running,
+}
+
+/// What is forked.
+enum Role {
+    Worker(WorkerId),
+    /// A worker that is asked for before the suite is loaded.
+    Ahead(WorkerId),
+    Observers(Arc<dyn RunOutputs>),
+}
+
+impl Role {
+    fn id(&self) -> WorkerId {
+        match self {
+            Self::Worker(id) | Self::Ahead(id) => *id,
+            // No slot has this number.
+            Self::Observers(_) => (u32::MAX, FIRST),
+        }
+    }
+
+    /// How long the fork may take; that of a worker ahead of time waits until the suite is loaded.
+    fn fork_within(&self) -> Option<Duration> {
+        (!matches!(self, Self::Ahead(_))).then_some(FORK_TIMEOUT)
+    }
+
+    fn name(&self) -> &'static str {
+        if matches!(self, Self::Observers(_)) { "observers" } else { "worker" }
+    }
+
+    fn outputs(&self) -> Option<&Arc<dyn RunOutputs>> {
+        match self {
+            Self::Observers(outputs) => Some(outputs),
+            _ => None,
         }
     }
 }
 
+/// What a parent leaves; `refused` is the exit status that fails the run.
+fn suite_end(
+    parent: &Parent,
+    refused: Option<ExitStatus>,
+    asked: Instant,
+    leaked: Vec<Leaked>,
+) -> SuiteEnd {
+    let output = |stream: &OutputStream| {
+        stream.tail(200).iter().map(|line| line.text.to_string()).collect::<Vec<_>>()
+    };
+    let mut lines = output(parent.process.stdout());
+    lines.extend(output(parent.process.stderr()));
+    let refused = refused.map(|status| refused_at_exit(status, asked.elapsed()));
+    SuiteEnd { leaked, output: lines, errors: refused.into_iter().collect(), ..SuiteEnd::default() }
+}
+
 pub(super) async fn open(forks: Arc<ForkingParent>) -> Result<OpenedSuite, SuiteError> {
     let (parent, discovery) = forks.load(forks.environment.workers).await?;
-    *forks.parent.lock().await = Some(parent);
+    forks.has_final_report.store(discovery.has_final_report, Relaxed);
+    *forks.parent.lock().await = Some(parent.clone());
     let ending = Arc::clone(&forks);
+    let (observed, after) = (Arc::clone(&forks), Arc::clone(&forks));
+    let observers = (discovery.observers > 0).then(|| SuiteObservers {
+        launch: Box::new(move |outputs| observed.fork_observers(parent, outputs)),
+        within: Duration::from_millis(discovery.observers_within_ms),
+        end: Box::new(move || Box::pin(after.finish_after_observers())),
+    });
     Ok(OpenedSuite {
         slots: None,
+        observers,
         discovery,
         links: Box::new(move |_| Arc::new(ProcessLink(Arc::new(ForkLauncher(Arc::clone(&forks)))))),
         finish: Box::new(move |now| Box::pin(ending.finish(now))),
     })
+}
+
+/// Loads the project for nothing but its report of the run.
+pub(super) async fn report_run(
+    project: LoadedProject,
+    environment: &SuiteEnvironment,
+) -> RunReport {
+    let Some(report) = &environment.final_report else { return RunReport::default() };
+    let reporting = async {
+        let forks = Arc::new(ForkingParent::new(project, environment, None)?);
+        let (parent, _) = forks.load(0).await?;
+        let reported = RunReport::request(&parent.channel, report).await;
+        // Its at_exit blocks have run in the workers, as far as they were asked for.
+        let _ = parent.process.kill().await;
+        Ok::<_, SuiteError>(reported)
+    };
+    reporting.await.unwrap_or_else(|error| RunReport::failed(&error))
 }
 
 struct ForkLauncher(Arc<ForkingParent>);
@@ -425,18 +580,26 @@ fn output() -> OutputStream {
 async fn connect(
     arriving: &mut mpsc::UnboundedReceiver<Connection>,
     host_requests: Option<&HostRequests>,
+    outputs: Option<&Arc<dyn RunOutputs>>,
 ) -> Option<(Channel, Option<u32>)> {
-    let config = ChannelConfig { settle: MESSAGE_SETTLE, ..ChannelConfig::default() };
+    let config = match outputs {
+        Some(outputs) => serve_events(outputs),
+        None => HostRequests::config(
+            host_requests,
+            ChannelConfig { settle: MESSAGE_SETTLE, ..ChannelConfig::default() },
+        ),
+    };
     let connection = arriving.recv().await?;
     let peer = connection.peer_pid;
-    let channel = connection.into_channel(HostRequests::config(host_requests, config)).ok()?;
+    let channel = connection.into_channel(config).ok()?;
     if let Some(requests) = host_requests {
         requests.connect(channel.clone());
     }
     Some((channel, peer))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
+#[serde(default)]
 struct Exited {
     slot: u32,
     generation: u32,
@@ -458,48 +621,4 @@ async fn watch_parent(
         process.pid(),
         &format!("the process that preloads the suite ended with {}", report.status),
     );
-}
-
-/// Kills a forked worker: its process group, and descendants that have left the group.
-fn kill_tree(pid: u32) {
-    for victim in descendants(pid) {
-        signal(victim, false);
-    }
-    signal(pid, true);
-    signal(pid, false);
-}
-
-fn signal(pid: u32, group: bool) {
-    let Some(pid) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) else {
-        return;
-    };
-    // Processes that have ended need no signal.
-    let _ = if group {
-        rustix::process::kill_process_group(pid, rustix::process::Signal::KILL)
-    } else {
-        rustix::process::kill_process(pid, rustix::process::Signal::KILL)
-    };
-}
-
-/// All descendants of a process, read from the kernel level by level.
-fn descendants(pid: u32) -> Vec<u32> {
-    let mut found = Vec::new();
-    let mut open = vec![pid];
-    while let Some(next) = open.pop() {
-        for child in children(next) {
-            found.push(child);
-            open.push(child);
-        }
-    }
-    found
-}
-
-fn children(pid: u32) -> Vec<u32> {
-    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    tasks
-        .filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok())
-        .flat_map(|text| {
-            text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<u32>>()
-        })
-        .collect()
 }

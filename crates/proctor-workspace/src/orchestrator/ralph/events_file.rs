@@ -103,7 +103,9 @@ pub(crate) fn begins_from_ends(collected: &mut Collected) {
         .iter()
         .filter_map(|row| match row {
             EventsFileLine::IterationEnd { ts, n, figures } => Some(Begin {
-                ts: ts.saturating_sub(figures["duration_ms"].as_u64().unwrap_or_default()),
+                ts: ts.saturating_sub(
+                    figures.get("duration_ms").and_then(Value::as_u64).unwrap_or_default(),
+                ),
                 n: *n,
                 hat: None,
                 origin: "events",
@@ -137,6 +139,11 @@ mod tests {
         assert_eq!((ts, &*payload), (0, "{\"a\":1}"));
         assert!(matches!(read_one("{not json").0, Some(EventsFileLine::Malformed { .. })));
         assert!(matches!(read_one("{\"payload\":1}").0, Some(EventsFileLine::Malformed { .. })));
+        let summary = r#"{"hat":"loop","topic":"iteration.summary","iteration":3,"payload":"\"no figures\""}"#;
+        let (Some(EventsFileLine::IterationEnd { n, figures, .. }), _) = read_one(summary) else {
+            panic!()
+        };
+        assert!(n == 3 && figures.is_empty());
     }
 
     #[test]

@@ -23,14 +23,21 @@ fn emitted(ts: u64, topic: &str) -> EventsFileLine {
     EventsFileLine::Emitted { ts, topic: topic.to_owned(), payload: "p".to_owned() }
 }
 
+fn fields(value: Value) -> Map<String, Value> {
+    serde_json::from_value(value).unwrap()
+}
+
 fn published(ts: u64, topic: &str) -> Published {
-    Published { ts, data: json!({"topic": topic, "payload": "p", "source": null, "target": null}) }
+    Published {
+        ts,
+        data: fields(json!({"topic": topic, "payload": "p", "source": null, "target": null})),
+    }
 }
 
 fn sources() -> Sources {
     Sources {
         started_ms: 100,
-        loop_start: Some(Published { ts: 100, data: json!({}) }),
+        loop_start: Some(Published { ts: 100, data: fields(json!({})) }),
         published: vec![published(120, "build.task"), published(140, "build.blocked")],
         rows: vec![
             EventsFileLine::Start {
@@ -40,9 +47,13 @@ fn sources() -> Sources {
                 triggered: Some("planner".to_owned()),
             },
             emitted(0, "build.task"),
-            EventsFileLine::IterationEnd { ts: 119, n: 1, figures: json!({"duration_ms": 9}) },
+            EventsFileLine::IterationEnd {
+                ts: 119,
+                n: 1,
+                figures: fields(json!({"duration_ms": 9})),
+            },
             emitted(99_999, "build.done"),
-            EventsFileLine::IterationEnd { ts: 139, n: 2, figures: json!({}) },
+            EventsFileLine::IterationEnd { ts: 139, n: 2, figures: fields(json!({})) },
         ],
         begins: vec![begin(1, 110, "planner"), begin(2, 130, "builder")],
         calls: Vec::new(),

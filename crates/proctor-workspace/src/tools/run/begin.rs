@@ -12,6 +12,7 @@ use crate::contained_path::Root;
 use crate::disk;
 use crate::error::{ErrorKind, ToolError};
 use crate::limits::RunLimits;
+use crate::mock;
 use crate::mock::script::{self, MockResponse, Script};
 use crate::orchestrator::backend::MODEL_PROGRAMS;
 use crate::orchestrator::generic::MOCK_NAME;
@@ -28,6 +29,8 @@ pub(crate) struct Begun {
     pub(crate) argv: Vec<OsString>,
     pub(crate) env: Vec<(OsString, OsString)>,
     pub(crate) limits: RunLimits,
+    /// The launcher of the sandbox makes its report before it does anything else.
+    pub(crate) confined: bool,
     _held: WorkspaceLock,
 }
 
@@ -42,6 +45,9 @@ pub(crate) fn begin(config: &Config, request: &Request) -> Result<Begun, ToolErr
     let topology = adapter.topology(&root, &place.record.config, params.backend)?;
     let (configured, failures) = adapter.limits(&root, &place.record.config, params.backend)?;
     let limits = RunLimits::resolve(request.limits(), configured, failures)?;
+    if params.require_confinement {
+        config.sandbox.require()?;
+    }
     let cassette = cassette(config, &place, request)?;
     let responses = responses(&place, request, cassette.as_ref(), &topology)?;
     super::conclude::recover(config, &place)?;
@@ -57,14 +63,7 @@ pub(crate) fn begin(config: &Config, request: &Request) -> Result<Begun, ToolErr
         backend: params.backend,
         limits: &limits,
     };
-    let prepared = match prepare(adapter.as_ref(), &plan) {
-        Ok(prepared) => prepared,
-        Err(error) => {
-            // Nothing has run, so there is no run.
-            let _ = std::fs::remove_dir_all(&run.path);
-            return Err(error);
-        }
-    };
+    let prepared = prepare(adapter.as_ref(), &plan)?;
     stand_ins(
         config,
         &run.path,
@@ -74,6 +73,8 @@ pub(crate) fn begin(config: &Config, request: &Request) -> Result<Begun, ToolErr
     let mut warnings = prepared.warnings;
     warnings.extend(topology.trigger_warnings());
     warnings.extend(unknown_version);
+    let launch = launched(config, &place, &run.path, params.backend, prepared.argv)?;
+    warnings.extend(launch.warnings);
     let used_before = rotate(&place, &root, run.number)?;
     warnings.extend(used_before.filter(|_| !request.restored));
     let started_ms = disk::now_ms();
@@ -97,12 +98,14 @@ pub(crate) fn begin(config: &Config, request: &Request) -> Result<Begun, ToolErr
         warnings,
         orchestrator,
         cassette,
+        network_off: launch.network_off,
     };
     disk::replace_json(&run.path.join("start.json"), &start)?;
     let mut env = env_checked;
     env.extend(prepared.env.into_iter().map(|(name, value)| (name.into(), value)));
     Ok(Begun {
-        argv: launched(config, &run.path, params.backend, prepared.argv),
+        argv: launch.argv,
+        confined: launch.confined,
         env,
         place,
         number: run.number,
@@ -116,19 +119,46 @@ fn prepare(
     adapter: &dyn Adapter,
     plan: &Plan<'_>,
 ) -> Result<crate::orchestrator::Prepared, ToolError> {
-    adapter.prepare(plan)
+    adapter.prepare(plan).inspect_err(|_| {
+        // Nothing has run, so there is no run.
+        let _ = std::fs::remove_dir_all(plan.folder);
+    })
 }
 
-/// Behind the launcher, which cuts the network of a mock run.
-fn launched(config: &Config, run: &Path, backend: Backend, argv: Vec<OsString>) -> Vec<OsString> {
+/// The command line behind its launcher.
+struct Launch {
+    argv: Vec<OsString>,
+    warnings: Vec<String>,
+    network_off: bool,
+    confined: bool,
+}
+
+/// A mock run is confined as far as this machine allows. Other runs have a launcher that bounds the size of files.
+fn launched(
+    config: &Config,
+    place: &Place,
+    run: &Path,
+    backend: Backend,
+    argv: Vec<OsString>,
+) -> Result<Launch, ToolError> {
+    let mut warnings = Vec::new();
+    let lacks = |missing: String| format!("the run was not confined completely: {missing}");
+    if backend == Backend::Mock {
+        if let Some(confined) = config.sandbox.confine(config, place, run, &argv)? {
+            return Ok(Launch {
+                argv: confined.argv,
+                warnings: confined.shortcomings.into_iter().map(lacks).collect(),
+                network_off: confined.network_off,
+                confined: true,
+            });
+        }
+        warnings.extend(config.sandbox.shortcomings().into_iter().map(lacks));
+    }
     let state = run.to_string_lossy().into_owned();
     let bytes = config.limits.file_bytes.to_string();
-    let mut words = vec!["launch", "--state", &state, "--file-bytes", &bytes];
-    if backend == Backend::Mock {
-        words.push("--no-network");
-    }
-    words.push("--");
-    config.mock.with(words).into_iter().map(OsString::from).chain(argv).collect()
+    let words = ["launch", "--state", &state, "--file-bytes", &bytes, "--"];
+    let argv = config.mock.with(words).into_iter().map(OsString::from).chain(argv).collect();
+    Ok(Launch { argv, warnings, network_off: false, confined: false })
 }
 
 fn cassette(
@@ -181,7 +211,7 @@ fn responses(
 fn new_folder(place: &Place) -> Result<RunFolder, ToolError> {
     let number = folder::numbers(place).last().map_or(1, |last| last + 1);
     let run = RunFolder::of(place, number);
-    disk::make_private(&run.path)?;
+    disk::make_private(&run.path.join(mock::NOTES))?;
     Ok(run)
 }
 

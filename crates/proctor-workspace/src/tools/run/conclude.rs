@@ -1,22 +1,24 @@
 //! The end of a run: what it left behind becomes a session and a result.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use proctor_files::limits;
+use proctor_sandbox::LaunchReport;
 use serde_json::json;
 
 use super::execute::{Ended, EndedBy};
 use super::folder::{self, RunFolder, Start};
-use super::{MockUse, RunResult};
+use super::{LeftBehind, MockUse, RunResult};
 use crate::cassette::Drift;
 use crate::config::Config;
+use crate::confined;
 use crate::contained_path::RelPath;
 use crate::disk;
 use crate::error::{ErrorKind, ToolError};
+use crate::mock;
 use crate::mock::call;
-use crate::mock::launch::Isolation;
 use crate::mock::log;
 use crate::mock::script::Script;
 use crate::orchestrator::{Backend, Collected, Orchestrator, RunOutputs};
@@ -49,7 +51,12 @@ pub(crate) fn conclude(
         read_bytes: config.limits.read_bytes,
     });
     let calls = log::read(&run.path);
-    let reason = reason(ended, &collected, &place.record.orchestrator);
+    let launch = LaunchReport::read(&run.path.join(confined::REPORT))
+        .map_err(|error| ToolError::io("read", &run.path.join(confined::REPORT), &error))?;
+    let reason = match launch.disk_limit {
+        Some(_) => "HarnessDiskLimit".to_owned(),
+        None => reason(ended, &collected, &place.record.orchestrator),
+    };
     let elapsed_ms = u64::try_from(ended.elapsed.as_millis()).unwrap_or(u64::MAX);
     if matches!(place.record.orchestrator, Orchestrator::Generic(_)) {
         collected.iterations = calls.len() as u64;
@@ -74,14 +81,13 @@ pub(crate) fn conclude(
     let records = merge(&sources);
     let name = folder::session_name(place, number);
     let path = RelPath::parse(&name).map_err(|problem| ToolError::invalid(problem.to_string()))?;
-    root.write(&path, session::to_text(&records).as_bytes(), 0o644)
+    let text = session::to_text(&records);
+    root.write(&path, &config.redactor.redact_json_line(text.as_bytes()), 0o644)
         .map_err(|error| ToolError::io("write", Path::new(&name), &error))?;
-    let isolation: Isolation =
-        disk::read_json(&run.path.join("isolation.json"))?.unwrap_or_default();
     let mut result = RunResult {
         exit_code: ended.exit_code,
         signal: ended.signal,
-        termination_detail: detail(&reason, ended, &run),
+        termination_detail: launch.disk_limit.clone().or_else(|| detail(&reason, ended, &run)),
         termination_reason: reason,
         limits: start.limits.clone(),
         iterations: collected.iterations,
@@ -91,19 +97,40 @@ pub(crate) fn conclude(
         run: number,
         orchestrator: start.orchestrator.clone(),
         mock: mock_use(&run, start.backend)?,
-        network_off: isolation.network_off,
-        left_behind: ended.left_behind.iter().take(MOST_LEFT).cloned().collect(),
+        network_off: start.network_off,
+        left_behind: left_behind(ended, &launch),
         warnings: start.warnings.clone(),
         ..RunResult::default()
     };
     result.notice = notice_if(result.termination_detail.is_some());
     result.warnings.append(&mut collected.warnings);
-    warn(&mut result, &run, &start, ended, isolation);
+    warn(&mut result, &run, &start, ended);
     result.drift = start.cassette.as_ref().map(|cassette| {
         Drift::between(cassette, &sources.calls, &records, &result.termination_reason)
     });
-    disk::replace_json(&run.path.join("result.json"), &result)?;
+    // The result comes last: as long as it is missing, the next access concludes the run again, and filters its logs.
+    redact_logs(config, &run)?;
+    write_result(config, &run, &result)?;
     Ok(result)
+}
+
+/// Writes the result without secrets: command lines of processes that were left behind are in it.
+fn write_result(config: &Config, run: &RunFolder, result: &RunResult) -> Result<(), ToolError> {
+    let path = run.path.join("result.json");
+    let bytes =
+        serde_json::to_vec(result).map_err(|error| ToolError::io("write", &path, &error.into()))?;
+    disk::replace(&path, &config.redactor.redact_json_line(&bytes))
+}
+
+/// Removes secrets from the logs of the run. The mock writes them in a process that knows none, so it is done when the run is over.
+fn redact_logs(config: &Config, run: &RunFolder) -> Result<(), ToolError> {
+    for name in ["calls.jsonl", "hooks.jsonl", "blocked.jsonl"] {
+        let Ok(bytes) = mock::read_notes(&run.path, name) else { continue };
+        if let Cow::Owned(clean) = config.redactor.redact_json_line(&bytes) {
+            disk::replace(&mock::notes_folder(&run.path).join(name), &clean)?;
+        }
+    }
+    Ok(())
 }
 
 fn reason(ended: &Ended, collected: &Collected, orchestrator: &Orchestrator) -> String {
@@ -143,6 +170,12 @@ fn detail(reason: &str, ended: &Ended, run: &RunFolder) -> Option<String> {
     Some(format!("{how}; it printed: {shown}"))
 }
 
+/// What the guard killed, and what the kernel did when the sandbox ended.
+fn left_behind(ended: &Ended, launch: &LaunchReport) -> Vec<LeftBehind> {
+    let inside = launch.left_behind.iter().cloned().map(LeftBehind::from);
+    ended.left_behind.iter().cloned().chain(inside).take(MOST_LEFT).collect()
+}
+
 fn mock_use(run: &RunFolder, backend: Backend) -> Result<Option<MockUse>, ToolError> {
     if backend != Backend::Mock {
         return Ok(None);
@@ -159,17 +192,8 @@ fn mock_use(run: &RunFolder, backend: Backend) -> Result<Option<MockUse>, ToolEr
     Ok(Some(MockUse { consumed, total, refused, unconsumed }))
 }
 
-fn warn(
-    result: &mut RunResult,
-    run: &RunFolder,
-    start: &Start,
-    ended: &Ended,
-    isolation: Isolation,
-) {
+fn warn(result: &mut RunResult, run: &RunFolder, start: &Start, ended: &Ended) {
     let warnings = &mut result.warnings;
-    if let Some(why) = isolation.why_network {
-        warnings.push(format!("the network was not cut: {why}"));
-    }
     if ended.output_truncated {
         warnings.push("output beyond the limit was not kept".to_owned());
     }
@@ -181,12 +205,10 @@ fn warn(
         let problems = call.problems.iter();
         warnings.extend(problems.map(|problem| format!("mock call {number}: {problem}")));
     }
-    let blocked = proctor_files::read_text(&run.path.join("blocked.jsonl"), limits::PROGRAM_OUTPUT)
-        .unwrap_or_default();
+    let blocked = mock::read_notes(&run.path, "blocked.jsonl").unwrap_or_default();
     let mut tried: BTreeMap<String, usize> = BTreeMap::new();
-    for call in
-        blocked.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
-    {
+    let lines = blocked.split(|byte| *byte == b'\n');
+    for call in lines.filter_map(|line| serde_json::from_slice::<serde_json::Value>(line).ok()) {
         *tried.entry(call["name"].as_str().unwrap_or_default().to_owned()).or_default() += 1;
     }
     for (name, times) in tried {
@@ -195,7 +217,7 @@ fn warn(
             "something tried to call the real model program {name:?}{often}; it was stopped"
         ));
     }
-    for left in ended.left_behind.iter().take(MOST_LEFT) {
+    for left in &result.left_behind {
         warnings.push(format!(
             "a process was left behind and killed: {} (pid {})",
             left.command, left.pid

@@ -1,20 +1,24 @@
 //! The middle of a run: started under guard, waited for, and killed when it must be.
 
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use proctor_files::limits;
 use proctor_process::{
     ChildEnvironment, ExitReport, ExitStatus, Guard, Lines, ManagedProcess, OutputConfig, Overflow,
     ProcessSpec,
 };
+use proctor_redact::{Redactor, StreamRedactor};
+use proctor_sandbox::LaunchReport;
 use serde::{Deserialize, Serialize};
 
 use super::LeftBehind;
 use super::begin::Begun;
+use super::folder::RunFolder;
 use crate::config::Config;
+use crate::confined;
 use crate::error::{ErrorKind, ToolError};
+use crate::mock;
 use crate::tools::{CallContext, Progress};
 
 /// How often we look for a wish to cancel and for news.
@@ -59,8 +63,18 @@ pub(crate) async fn execute(
         ToolError::new(ErrorKind::Io, format!("the run cannot be started: {error}"))
     })?;
     let most = config.limits.output_bytes;
-    let stdout = tokio::spawn(keep(process.stdout().lines(), begun.folder.join("stdout"), most));
-    let stderr = tokio::spawn(keep(process.stderr().lines(), begun.folder.join("stderr"), most));
+    let stdout = tokio::spawn(keep(
+        process.stdout().lines(),
+        begun.folder.join("stdout"),
+        most,
+        config.redactor.clone(),
+    ));
+    let stderr = tokio::spawn(keep(
+        process.stderr().lines(),
+        begun.folder.join("stderr"),
+        most,
+        config.redactor.clone(),
+    ));
     let deadline = Duration::from_secs(begun.limits.max_runtime_secs.value) + config.limits.grace;
     let by = watch(&process, begun, context, deadline).await;
     let report = match by {
@@ -75,7 +89,7 @@ pub(crate) async fn execute(
     process.stderr().writer_ended();
     let both = async { (stdout.await.unwrap_or(true), stderr.await.unwrap_or(true)) };
     let (out_cut, err_cut) = tokio::time::timeout(OUTPUT_GRACE, both).await.unwrap_or((true, true));
-    launch_error(&begun.folder)?;
+    launch_error(begun, by)?;
     Ok(ended(by, report, elapsed, out_cut || err_cut))
 }
 
@@ -90,19 +104,21 @@ fn ended(by: EndedBy, report: ExitReport, elapsed: Duration, output_truncated: b
 }
 
 /// The launcher could not become the orchestrator.
-fn launch_error(folder: &Path) -> Result<(), ToolError> {
-    match crate::disk::read_json::<String>(&folder.join("launch-error.json"))? {
-        None => Ok(()),
-        Some(why) => {
-            let error = ToolError::new(
-                ErrorKind::MissingProgram,
-                format!("the program cannot be run: {why}"),
-            );
-            // Nothing has run, so there is no run.
-            let _ = std::fs::remove_dir_all(folder);
-            Err(error.hint("check the orchestrator's command"))
-        }
-    }
+fn launch_error(begun: &Begun, by: EndedBy) -> Result<(), ToolError> {
+    let folder = &begun.folder;
+    let report = folder.join(confined::REPORT);
+    let unstarted = begun.confined && by == EndedBy::Itself && !report.exists();
+    let unstarted = unstarted.then(|| {
+        let said = RunFolder { number: begun.number, path: folder.clone() }.output("stderr");
+        format!("its sandbox was not made: {}", said.trim())
+    });
+    let refused = LaunchReport::read(&report).unwrap_or_default().error;
+    let failed = crate::disk::read_json::<String>(&folder.join("launch-error.json"))?;
+    let Some(why) = refused.or(failed).or(unstarted) else { return Ok(()) };
+    let message = format!("the program cannot be run: {why}");
+    // Nothing has run, so there is no run.
+    let _ = std::fs::remove_dir_all(folder);
+    Err(ToolError::new(ErrorKind::MissingProgram, message).hint("check the orchestrator's command"))
 }
 
 /// Waits for the end, the deadline, or a wish to cancel (of the caller, or by the file).
@@ -140,23 +156,22 @@ async fn watch(
 /// Tells progress from what the hooks have written so far.
 struct IterationProgress<'a> {
     context: &'a CallContext,
-    hooks: PathBuf,
+    folder: PathBuf,
     total: u64,
     reported: u64,
 }
 
 impl<'a> IterationProgress<'a> {
     fn new(begun: &Begun, context: &'a CallContext) -> Self {
-        let hooks = begun.folder.join("hooks.jsonl");
-        Self { context, hooks, total: begun.limits.max_iterations.value, reported: 0 }
+        let folder = begun.folder.clone();
+        Self { context, folder, total: begun.limits.max_iterations.value, reported: 0 }
     }
 
     fn report_iteration(&mut self) {
         let Some(progress) = &self.context.progress else { return };
-        let text =
-            proctor_files::read_text(&self.hooks, limits::PROGRAM_OUTPUT).unwrap_or_default();
-        let mut iterations = text.lines().filter_map(|line| {
-            let hook: serde_json::Value = serde_json::from_str(line).ok()?;
+        let text = mock::read_notes(&self.folder, "hooks.jsonl").unwrap_or_default();
+        let mut iterations = text.split(|byte| *byte == b'\n').filter_map(|line| {
+            let hook: serde_json::Value = serde_json::from_slice(line).ok()?;
             let begun = hook["phase_event"] == "post.iteration.start";
             let hat = hook["context"]["selected_hat"].as_str().unwrap_or("no hat").to_owned();
             begun.then_some((hook["iteration"]["current"].as_u64()?, hat))
@@ -172,22 +187,25 @@ impl<'a> IterationProgress<'a> {
     }
 }
 
-/// Writes a stream to a file up to a limit; says whether something was left out.
-async fn keep(mut lines: Lines, path: PathBuf, most: u64) -> bool {
+/// Writes a stream to a file up to a limit, without secrets; says whether something was left out.
+async fn keep(mut lines: Lines, path: PathBuf, most: u64, redactor: Redactor) -> bool {
     let Ok(mut file) = proctor_files::create_private(&path) else { return true };
     let mut room = usize::try_from(most).unwrap_or(usize::MAX);
     let mut truncated = false;
-    while let Some(line) = lines.next().await {
-        let mut bytes = line.text.as_bytes().to_vec();
-        if line.ended {
-            bytes.push(b'\n');
-        }
+    // A line above the bound comes in pieces, and a secret may stand on both sides of a cut.
+    let mut redactor = StreamRedactor::new(redactor);
+    let mut write = |mut bytes: Vec<u8>| {
         if bytes.len() > room {
             bytes.truncate(room);
             truncated = true;
         }
         room -= bytes.len();
         truncated |= !bytes.is_empty() && file.write_all(&bytes).is_err();
+    };
+    while let Some(line) = lines.next().await {
+        let end = if line.ended { "\n" } else { "" };
+        write(redactor.push_bytes(format!("{}{end}", line.text).as_bytes()));
     }
+    write(redactor.finish_bytes());
     truncated
 }

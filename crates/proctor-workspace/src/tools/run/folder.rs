@@ -31,6 +31,9 @@ pub(crate) struct Start {
     /// The orchestrator as it was installed.
     pub(crate) orchestrator: String,
     pub(crate) cassette: Option<Cassette>,
+    /// The run has no network but its own loopback.
+    #[serde(default)]
+    pub(crate) network_off: bool,
 }
 
 /// One run of a workspace.
@@ -88,6 +91,15 @@ pub(crate) fn session_name(place: &Place, number: u32) -> String {
     } else {
         format!("session.{number}.jsonl")
     }
+}
+
+/// Whether a file of the workspace has the name of a session.
+pub(crate) fn is_session_file(path: &str) -> bool {
+    let between = path.strip_prefix("session").and_then(|rest| rest.strip_suffix(".jsonl"));
+    between.is_some_and(|between| {
+        let digits = between.strip_prefix('.').unwrap_or(between);
+        digits.bytes().all(|byte| byte.is_ascii_digit())
+    })
 }
 
 /// The records of a run's session.

@@ -20,9 +20,12 @@ pub struct AssertionRate {
     pub passed: u32,
     /// In how many it did not.
     pub failed: u32,
+    /// In how many that is unknown, because secrets are masked in the text it is about.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub undecided: u32,
     /// It held in some and not in others.
     pub flaky: bool,
-    /// The result of the last repeat in which it did not hold.
+    /// The result of the last repeat in which it did not hold; if there is none, of the last in which that is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_failure: Option<AssertionResult>,
 }
@@ -55,6 +58,11 @@ impl Flakiness {
             rate.assertion.clone_from(title);
             if result.passed {
                 rate.passed += 1;
+            } else if result.undecided {
+                rate.undecided += 1;
+                if rate.failed == 0 {
+                    rate.last_failure = Some(result.clone());
+                }
             } else {
                 rate.failed += 1;
                 rate.last_failure = Some(result.clone());
@@ -65,6 +73,11 @@ impl Flakiness {
         let same = self.termination_reasons.windows(2).all(|pair| pair[0] == pair[1]);
         self.flaky = !same || self.assertions.iter().any(|rate| rate.flaky);
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for this signature")]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 impl Tools {

@@ -23,7 +23,8 @@ the kernel allows. Expectations are what was observed: characterisation, not spe
 Files are covered in waves, what others need first; the next wave begins only when the specs of this one pass.
 A cover run is recorded like any other: `proctor watch`, `proctor show`, `proctor runs`, `proctor serve`.
 An agent can fill what is left itself: tools `cover_plan` and `cover_submit` of `proctor mcp` and `proctor tool`.
-Exit codes: 0 everything was covered or left pending with a reason, 1 something could not be, 2 nothing was done.")]
+Exit codes: 0 every selected method has an example and all examples pass; 1 a method has none (the report says what was
+missing), an example fails, or a file cannot be read or loaded; 2 nothing was done.")]
 pub(crate) struct CoverArguments {
     /// `branch`, `staged`, `all`, or files and folders
     #[arg(value_name = "WHAT", default_value = "branch")]
@@ -37,7 +38,7 @@ pub(crate) struct CoverArguments {
     #[arg(long, value_name = "NAME", conflicts_with = "from")]
     pub(crate) stage: Option<String>,
 
-    /// Start with this stage; those before must be complete
+    /// Start with this stage; those before it that only read code are run first where they are not complete
     #[arg(long, value_name = "NAME")]
     pub(crate) from: Option<String>,
 

@@ -7,7 +7,7 @@ mod selection;
 mod specs;
 
 use std::io::IsTerminal as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use proctor_cover::{
@@ -27,7 +27,7 @@ use crate::commands::cover::arguments::{CoverArguments, CoverFormat};
 use crate::config::Config;
 use crate::error::CommandError;
 use crate::terminal::Terminal;
-use crate::{project, values};
+use crate::{project, secrets, values};
 
 /// How many workers run specs at most.
 const WORKERS: u32 = 4;
@@ -91,8 +91,9 @@ fn recorded(
     terminal: &mut Terminal,
 ) -> Result<(Result<Report, Stop>, Option<u8>), CommandError> {
     let argv = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-    let destinations = arguments.events.as_deref().or(config.events.value.as_deref());
-    let recording = Recording::start_as(argv, None, &options.root, destinations, terminal)?;
+    let destinations = config.all_events(arguments.events.as_deref());
+    let recording =
+        Recording::start_as(argv, None, &options.root, destinations.as_deref(), terminal)?;
     let filler = ModelFiller::open(arguments, config, &options.root, &recording.bus)?;
     let events = CoverEvents::begin(recording.bus.clone());
     let folder = RunStore::new(&options.root).runs_folder().join(recording.bus.run_id().as_str());
@@ -184,16 +185,13 @@ fn mode(what: &[String]) -> Mode {
 }
 
 fn write_reports(arguments: &CoverArguments, report: &Report) -> Result<(), CommandError> {
-    let write = |path: &Path, text: String| {
-        std::fs::write(path, text).map_err(|error| CommandError::io("write", path, error))
-    };
     if let Some(path) = &arguments.html {
-        write(path, proctor_cover::html(report))?;
+        secrets::write_file(path, &proctor_cover::html(report))?;
     }
     if let Some(path) = &arguments.json {
         let text = serde_json::to_string_pretty(&proctor_cover::json(report))
             .map_err(std::io::Error::from)?;
-        write(path, text + "\n")?;
+        secrets::write_file(path, &(text + "\n"))?;
     }
     Ok(())
 }

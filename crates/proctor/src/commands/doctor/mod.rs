@@ -8,12 +8,11 @@ use std::process::ExitCode;
 
 use clap::Args;
 use proctor_report::{Paint, Style};
-use proctor_sandbox::Launcher;
 use serde::Serialize;
 
 use self::probe::{Found, at_least};
 use crate::cli::{Cli, Format};
-use crate::commands::{own_program, suites};
+use crate::commands::{own_launcher, suites};
 use crate::config::{self, Config, Setting};
 use crate::error::CommandError;
 use crate::terminal::Terminal;
@@ -90,14 +89,17 @@ fn diagnose(root: &Path) -> Diagnosis {
     let (config, configuration) = configuration(root);
     let sections = match config {
         None => vec![configuration],
-        Some(config) => vec![
-            configuration,
-            ruby_suites(root, &config),
-            conversations(),
-            workspaces(root, &config),
-            machine(root),
-            sandbox::section(launcher().as_ref()),
-        ],
+        Some(config) => {
+            let mut sections = vec![
+                configuration,
+                ruby_suites(root, &config),
+                conversations(),
+                workspaces(root, &config),
+                machine(root),
+            ];
+            sections.extend(sandbox::sections(own_launcher().ok().as_ref()));
+            sections
+        }
     };
     let wrong =
         |section: &Section| section.checks.iter().any(|check| check.verdict == CheckResult::Wrong);
@@ -107,11 +109,6 @@ fn diagnose(root: &Path) -> Diagnosis {
         healthy: !sections.iter().any(wrong),
         sections,
     }
-}
-
-/// The launcher of sandboxes: a hidden command of this program.
-fn launcher() -> Option<Launcher> {
-    own_program().ok().map(|own| Launcher::new(own, ["__sandbox"]))
 }
 
 fn check(name: &str, verdict: CheckResult, finding: impl Into<String>) -> Check {

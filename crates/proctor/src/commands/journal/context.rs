@@ -10,7 +10,7 @@ use crate::commands::journal::JournalArguments;
 use crate::config::{Config, Origin};
 use crate::error::CommandError;
 use crate::terminal::Terminal;
-use crate::{env_vars, project};
+use crate::{env_vars, project, secrets};
 
 /// The journal that the arguments, the environment and the configuration mean.
 pub(super) struct JournalContext {
@@ -49,7 +49,7 @@ impl JournalContext {
     /// A journal in this folder; the lane is the flag's, else the environment's.
     pub(super) fn at(dir: PathBuf, lane: Option<&str>) -> Result<Self, CommandError> {
         let from_environment = || env_vars::PROCTOR_LANE.get();
-        let journal = Journal::at(&dir);
+        let journal = Journal::at(&dir).with_filter(secrets::filter_bytes);
         let journal = match lane.map(ToOwned::to_owned).or_else(from_environment) {
             Some(lane) => journal.lane(&lane)?,
             None => journal,

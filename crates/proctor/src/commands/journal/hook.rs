@@ -124,13 +124,16 @@ fn log(root: &Path, text: &str, moment: &Moment) -> std::io::Result<()> {
     if !path.exists() {
         // A folder must be marked as a journal before a file of ours makes it look like somebody else's; a change
         // of nothing does that. Should the lock be held, it is one already.
-        let _ = Journal::at(root).lock_wait(LOCK_WAIT).import(b"", moment);
+        let _ = Journal::at(root)
+            .with_filter(secrets::filter_bytes)
+            .lock_wait(LOCK_WAIT)
+            .import(b"", moment);
     }
     if std::fs::metadata(&path).is_ok_and(|about| about.len() > LOG_LIMIT) {
         std::fs::rename(&path, root.join(format!("{LOG}.old")))?;
     }
     let mut file = proctor_files::append_private(&path)?;
-    file.write_all(text.as_bytes())
+    file.write_all(secrets::without(text).as_bytes())
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use super::entry_filter::{entries, filter};
 use super::entry_text::Placed;
 use crate::commands::journal::entry_filter::FilterArguments;
 use crate::error::CommandError;
+use crate::secrets;
 use crate::terminal::Terminal;
 
 /// How a document is written.
@@ -170,7 +171,7 @@ pub(super) fn put(path: &Path, text: &str, terminal: &mut Terminal) -> Result<()
     if path == Path::new("-") {
         return terminal.print(text);
     }
-    std::fs::write(path, text).map_err(|error| CommandError::io("write", path, error))?;
+    secrets::write_file(path, text)?;
     terminal.note(&format!("wrote {}", path.display()));
     Ok(())
 }

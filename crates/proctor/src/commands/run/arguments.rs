@@ -207,6 +207,10 @@ pub(crate) struct DetachedArguments {
     /// The run's id, chosen by whoever started it
     #[arg(long, hide = true, value_parser = run_id)]
     pub(crate) run_id: Option<String>,
+
+    /// The number of an inherited socket: events go there, and the run ends with whoever holds its other end
+    #[arg(long, hide = true, value_name = "FD")]
+    pub(crate) controller_fd: Option<i32>,
 }
 
 fn run_id(text: &str) -> Result<String, String> {

@@ -3,7 +3,10 @@
 mod ab;
 pub(crate) mod arguments;
 pub(super) mod conversations;
+mod embedding;
+mod event_outputs;
 mod fingerprint;
+mod formatters;
 mod live;
 mod outputs;
 pub(super) mod recording;
@@ -23,6 +26,7 @@ use proctor_record::{RunData, load_timings, save_timings};
 use proctor_runner::{Controller, OnCrash, RunOptions, RunResult, RunSetup, RunStatus, Schedule};
 use proctor_verdict::{RunState, StopCause};
 
+use self::embedding::EmbeddingProgram;
 use self::live::Live;
 use self::recording::Recording;
 use super::journal::resolve_from_run::Resolving;
@@ -87,6 +91,7 @@ struct Prepared {
     controller: Controller,
     recording: Recording,
     server: Option<proctor_server::Server>,
+    embedding: Option<EmbeddingProgram>,
     signals: signals::Signals,
     alive: Live,
     resolving: Option<Resolving>,
@@ -121,11 +126,14 @@ impl Prepared {
         } else {
             None
         };
-        let events = arguments.events.as_deref().or(config.events.value.as_deref());
+        let events = config.all_events(arguments.events.as_deref());
         let run_id = arguments.detached.run_id.as_deref().filter(|_| only);
         let fingerprint = fingerprint::of(arguments, config);
-        let events = events.filter(|_| only);
+        let events = events.as_deref().filter(|_| only);
         let recording = Recording::start(run_id, fingerprint, root, events, terminal)?;
+        let report =
+            formatters::final_report(recording.folder(), recording.events_path(), terminal);
+        chosen.environment.final_report = Some(report).filter(|_| only);
         let server = (arguments.live && only)
             .then(|| serve::show_live(root, config, &recording.run_id(), terminal))
             .transpose()?;
@@ -135,12 +143,17 @@ impl Prepared {
         options.selection = chosen.selection;
         options.estimates = Arc::new(load_timings(&timings));
         let known = Arc::clone(&options.estimates);
-        let controller = Controller::new(RunSetup {
+        let setup = RunSetup {
             suites: chosen.suites,
             environment: chosen.environment,
             options,
             bus: recording.bus.clone(),
-        });
+        };
+        let controller = Controller::with_outputs(setup, only.then(|| recording.outputs()));
+        let descriptor = arguments.detached.controller_fd.filter(|_| only);
+        let embedding = descriptor
+            .map(|descriptor| EmbeddingProgram::connect(descriptor, &recording, &controller))
+            .transpose()?;
         let (asked, ended) = (controller.clone(), controller.clone());
         let signals = signals::Signals::watch(
             move |signal| asked.cancel(StopCause::Signal(signal)),
@@ -149,7 +162,17 @@ impl Prepared {
         let asked = &arguments.detached;
         let alive = Live::start(&controller, recording.folder(), asked, arguments.grace, terminal);
         let events = view::subscribe(&recording);
-        let run = Self { controller, recording, server, signals, alive, resolving, timings, known };
+        let run = Self {
+            controller,
+            recording,
+            server,
+            embedding,
+            signals,
+            alive,
+            resolving,
+            timings,
+            known,
+        };
         Ok((run, events))
     }
 
@@ -162,11 +185,14 @@ impl Prepared {
         terminal: &mut Terminal,
     ) -> Result<Ended, CommandError> {
         let Self { mut recording, signals, .. } = self;
-        let events_path = recording.events_path();
+        let (events_path, folder) = (recording.events_path(), recording.folder().to_owned());
         if result.status == RunStatus::Cancelled {
             recording.interrupted();
         }
         let failures = recording.finish(terminal);
+        if let Some(embedding) = self.embedding {
+            embedding.finish();
+        }
         if let Some(server) = self.server {
             server.finish(serve::FINAL_EVENTS_TIMEOUT);
         }
@@ -177,6 +203,7 @@ impl Prepared {
         }
         self.alive.finish(terminal);
         outputs::write(arguments, &run, &events_path, terminal)?;
+        formatters::print_output(&folder, terminal)?;
         let resolving = self.resolving;
         let resolved = resolving.map(|r| r.finish(&result, signals.caught(), terminal)).transpose();
         let code = conclude(&result, failures, root)?;
@@ -264,7 +291,7 @@ fn conclude(
             root.join(".proctor").display()
         )));
     }
-    Ok(result.verdict.exit_code().map_or(ExitCode::FAILURE, ExitCode::from))
+    Ok(result.exit_code().map_or(ExitCode::FAILURE, ExitCode::from))
 }
 
 /// What the views need at the end.

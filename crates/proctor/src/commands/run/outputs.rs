@@ -6,11 +6,12 @@ use std::path::Path;
 use proctor_record::{RunChoice, RunData};
 use proctor_report::{ANNOTATION_LIMIT, github_annotations, markdown};
 
+use super::formatters;
 use crate::commands::reports;
 use crate::commands::run::arguments::RunArguments;
-use crate::env_vars;
 use crate::error::CommandError;
 use crate::terminal::Terminal;
+use crate::{env_vars, secrets};
 
 /// Refuses a report that could not be written, before anything runs.
 pub(super) fn check(arguments: &RunArguments) -> Result<(), CommandError> {
@@ -25,11 +26,19 @@ pub(super) fn write(
 ) -> Result<(), CommandError> {
     reports::write(&arguments.reports, run, (recording, &RunChoice::Last), terminal)?;
     if env_vars::GITHUB_ACTIONS.get().is_some() {
-        terminal.print_if_read(&github_annotations(run, ANNOTATION_LIMIT))?;
+        let annotations = github_annotations(run, ANNOTATION_LIMIT);
+        if formatters::take_stdout(&arguments.selection.rspec) {
+            // They are read from both streams.
+            terminal.print_to_stderr(&annotations)?;
+        } else {
+            terminal.print_if_read(&annotations)?;
+        }
     }
     if let Some(path) = env_vars::GITHUB_STEP_SUMMARY.get_os() {
         let file = std::fs::OpenOptions::new().create(true).append(true).open(&path);
-        let written = file.and_then(|mut file| file.write_all(markdown(run).as_bytes()));
+        let summary = markdown(run);
+        let written =
+            file.and_then(|mut file| file.write_all(secrets::without(&summary).as_bytes()));
         if let Err(error) = written {
             terminal.warn(&format!("cannot write the job's summary: {error}"));
         }

@@ -5,17 +5,13 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use proctor_events::{
-    BoxedError, Bus, BusConfig, OutputStream, Published, Recorder, RunId, Timestamp, WorkerLog,
-};
+use proctor_events::{BoxedError, Bus, BusConfig, Published, Recorder, RunId, Timestamp};
 use proctor_process::git::Git;
-use proctor_record::destinations::{self, Destination};
-use proctor_record::{
-    Aggregator, DetachedLimits, DetachedRecorder, GitState, JsonlRecorder, RunData, RunFolder,
-    RunInfo, RunStore,
-};
-use proctor_stream::{Feed, WebSocketObserver};
+use proctor_record::destinations;
+use proctor_record::{Aggregator, GitState, RunData, RunFolder, RunInfo, RunStore};
+use proctor_runner::RunOutputs;
 
+use super::event_outputs::{EventOutputs, Warnings};
 use crate::error::CommandError;
 use crate::secrets;
 use crate::terminal::Terminal;
@@ -26,8 +22,8 @@ const CLOSE_LIMIT: Duration = Duration::from_secs(5);
 pub(in crate::commands) struct Recording {
     pub(in crate::commands) bus: Bus,
     folded: Arc<Mutex<Aggregator>>,
-    observers: Vec<WebSocketObserver>,
-    warnings: Arc<Mutex<Vec<String>>>,
+    outputs: Arc<EventOutputs>,
+    warnings: Warnings,
     folder: RunFolder,
     info: RunInfo,
     git: Option<JoinHandle<Option<GitState>>>,
@@ -44,7 +40,10 @@ impl Recording {
         terminal: &mut Terminal,
     ) -> Result<Self, CommandError> {
         let argv = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-        Self::begin(run_id, argv, Some(fingerprint), root, events, terminal)
+        let events = destinations::parse(events.unwrap_or_default())?;
+        let recording = Self::begin(run_id, argv, Some(fingerprint), root)?;
+        recording.attach(events, terminal);
+        Ok(recording)
     }
 
     /// The same for a run that another command line stands for.
@@ -55,7 +54,42 @@ impl Recording {
         events: Option<&str>,
         terminal: &mut Terminal,
     ) -> Result<Self, CommandError> {
-        Self::begin(None, argv, fingerprint, root, events, terminal)
+        let events = destinations::parse(events.unwrap_or_default())?;
+        let recording = Self::begin(None, argv, fingerprint, root)?;
+        recording.attach(events, terminal);
+        Ok(recording)
+    }
+
+    /// The same for a run that another program makes, which goes on whatever its destinations are.
+    pub(in crate::commands) fn start_external(
+        argv: Vec<String>,
+        root: &Path,
+        events: &str,
+        terminal: &mut Terminal,
+    ) -> Result<Self, CommandError> {
+        let recording = Self::begin(None, argv, None, root)?;
+        let parts = destinations::parts(events).map(destinations::parse_one);
+        let (good, bad): (Vec<_>, Vec<_>) = parts.partition(Result::is_ok);
+        for error in bad.into_iter().filter_map(Result::err) {
+            terminal.warn(&error.to_string());
+        }
+        recording.attach(good.into_iter().flatten().collect(), terminal);
+        Ok(recording)
+    }
+
+    fn attach(&self, destinations: Vec<destinations::Destination>, terminal: &mut Terminal) {
+        for destination in destinations {
+            match self.outputs.attach(destination) {
+                Ok(Some(address)) => terminal.note(&format!("events at {address}")),
+                Ok(None) => {}
+                Err(warning) => terminal.warn(&warning),
+            }
+        }
+    }
+
+    /// What the code of the project may use.
+    pub(in crate::commands) fn outputs(&self) -> Arc<dyn RunOutputs> {
+        Arc::clone(&self.outputs) as _
     }
 
     fn begin(
@@ -63,13 +97,7 @@ impl Recording {
         argv: Vec<String>,
         fingerprint: Option<String>,
         root: &Path,
-        events: Option<&str>,
-        terminal: &mut Terminal,
     ) -> Result<Self, CommandError> {
-        let destinations = match events {
-            Some(list) => destinations::parse(list)?,
-            None => Vec::new(),
-        };
         let fresh = || uuid::Uuid::now_v7().to_string();
         let run_id = RunId::new(run_id.map_or_else(fresh, ToOwned::to_owned));
         let argv = argv.into_iter().map(|word| secrets::without(&word).into_owned()).collect();
@@ -86,14 +114,11 @@ impl Recording {
         bus.add_recorder(recorder);
         let folded = Arc::new(Mutex::new(Aggregator::default()));
         bus.add_recorder(Fold(Arc::clone(&folded)));
-        let mut observers = Vec::new();
-        for destination in destinations {
-            attach(&destination, &bus, &folder, &mut observers, &warnings, terminal)?;
-        }
+        let outputs = EventOutputs::new(bus.clone(), folder.events_path(), Arc::clone(&warnings));
         let root = root.to_owned();
         // Asking git takes longer than starting a run, so it happens meanwhile.
         let git = std::thread::Builder::new().spawn(move || git_state(&root)).ok();
-        Ok(Self { bus, folded, observers, warnings, folder, info, git, seed: OnceLock::new() })
+        Ok(Self { bus, folded, outputs, warnings, folder, info, git, seed: OnceLock::new() })
     }
 
     /// The run's id.
@@ -129,11 +154,9 @@ impl Recording {
 
     /// Ends everything; returns how many recorders failed.
     pub(in crate::commands) fn finish(self, terminal: &mut Terminal) -> usize {
-        let Self { bus, observers, warnings, folder, mut info, git, folded, seed } = self;
+        let Self { bus, outputs, warnings, folder, mut info, git, folded, seed } = self;
         let report = bus.close(CLOSE_LIMIT);
-        for observer in observers {
-            observer.finish(CLOSE_LIMIT);
-        }
+        outputs.finish();
         info.git = git.and_then(|asking| asking.join().ok()).flatten();
         let still_there = || folded.lock().unwrap_or_else(PoisonError::into_inner).run().seed;
         info.seed = seed.into_inner().or_else(still_there);
@@ -149,7 +172,7 @@ impl Recording {
     }
 }
 
-fn bus(run_id: RunId, warnings: Arc<Mutex<Vec<String>>>) -> Bus {
+fn bus(run_id: RunId, warnings: Warnings) -> Bus {
     let config = BusConfig {
         run_id,
         clock: Box::new(now),
@@ -159,47 +182,6 @@ fn bus(run_id: RunId, warnings: Arc<Mutex<Vec<String>>>) -> Bus {
         }),
     };
     Bus::with_text_filter(config, secrets::text_filter())
-}
-
-fn attach(
-    destination: &Destination,
-    bus: &Bus,
-    folder: &RunFolder,
-    observers: &mut Vec<WebSocketObserver>,
-    warnings: &Arc<Mutex<Vec<String>>>,
-    terminal: &mut Terminal,
-) -> Result<(), CommandError> {
-    match destination {
-        Destination::File(path) => {
-            let recorder = JsonlRecorder::append(path)?;
-            let (name, bus_of_run) = (path.display().to_string(), bus.clone());
-            let warnings = Arc::clone(warnings);
-            let given_up = move |why: String| report_given_up(&name, &why, bus_of_run, &warnings);
-            let limits = DetachedLimits::default();
-            bus.add_recorder(DetachedRecorder::start(recorder, limits, given_up)?);
-        }
-        Destination::WebSocket(address) => {
-            let feed = Feed::new(&folder.events_path());
-            let observer = WebSocketObserver::start(address, Arc::clone(&feed))?;
-            bus.add_recorder(feed.recorder());
-            terminal.note(&format!("events at ws://{}", observer.address()));
-            observers.push(observer);
-        }
-    }
-    Ok(())
-}
-
-/// Says in the recording and at the end of the run that a destination was given up.
-fn report_given_up(name: &str, why: &str, bus: Bus, warnings: &Mutex<Vec<String>>) {
-    let line = format!("events no longer go to {name}: {why}");
-    warnings.lock().unwrap_or_else(PoisonError::into_inner).push(line.clone());
-    // The caller holds the bus's recorders, so the event is published from elsewhere. Without a thread there is the warning.
-    let publish = move || {
-        let log =
-            WorkerLog { line: format!("proctor: {line}"), stream: Some(OutputStream::Stderr) };
-        bus.publish(log.into());
-    };
-    let _ = std::thread::Builder::new().name("warning".to_owned()).spawn(publish);
 }
 
 /// Folds events as they are recorded, so that the summary misses none of them.
@@ -215,10 +197,10 @@ impl Recorder for Fold {
     }
 }
 
-/// The time, in whole milliseconds.
+/// The time, in whole microseconds, as events have it.
 fn now() -> Timestamp {
     let now = Timestamp::now();
-    Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now)
+    Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now)
 }
 
 /// The commit that is checked out; `None` outside of a repository, before the first commit, or if git does not answer.

@@ -9,7 +9,7 @@ use proctor_report::{
 use proctor_runner::{Controller, RepeatReport};
 
 use super::recording::Recording;
-use super::{Prepared, Shown, screen};
+use super::{Prepared, Shown, formatters, screen};
 use crate::commands::display_mode;
 use crate::commands::run::arguments::{RunArguments, UiChoice};
 use crate::env_vars;
@@ -41,6 +41,7 @@ pub(super) fn show(
     }
     let mut reporter = reporter(mode, arguments, terminal);
     let mut printer = Printer::new(terminal);
+    printer.on_stderr = formatters::take_stdout(&arguments.selection.rspec);
     follow(&events, controller, &mut *reporter, &mut printer);
     let result = controller.wait();
     drain(&events, &mut *reporter, &mut printer);
@@ -71,6 +72,8 @@ fn mode(arguments: &RunArguments) -> Mode {
         Some(UiChoice::Grouped) => Mode::Grouped,
         Some(UiChoice::Quiet) => Mode::Quiet,
         Some(UiChoice::Terse) => Mode::Terse,
+        // Standard output is for the formatters of RSpec: progress on standard error is enough.
+        None if formatters::take_stdout(&arguments.selection.rspec) => Mode::Quiet,
         None => display_mode::detect(),
     }
 }
@@ -102,6 +105,8 @@ pub(super) struct Printer<'a> {
     pub(super) terminal: &'a mut Terminal,
     muted: bool,
     filter: bool,
+    /// Whether standard output belongs to somebody else.
+    on_stderr: bool,
     /// Whether the last line has no end yet.
     in_line: bool,
     /// The end of a run that may have no examples.
@@ -111,7 +116,7 @@ pub(super) struct Printer<'a> {
 impl<'a> Printer<'a> {
     pub(super) fn new(terminal: &'a mut Terminal) -> Self {
         let filter = env_vars::GITHUB_ACTIONS.get().is_some();
-        Self { terminal, muted: false, filter, in_line: false, held: None }
+        Self { terminal, muted: false, filter, on_stderr: false, in_line: false, held: None }
     }
 
     /// Whether the run ended before its examples were known.
@@ -129,10 +134,11 @@ impl<'a> Printer<'a> {
         if self.muted || text.is_empty() {
             return;
         }
-        let outcome = if self.filter {
-            self.terminal.print(&without_workflow_commands(text))
+        let text = if self.filter { without_workflow_commands(text) } else { text.into() };
+        let outcome = if self.on_stderr {
+            self.terminal.print_to_stderr(&text)
         } else {
-            self.terminal.print(text)
+            self.terminal.print(&text)
         };
         self.muted = outcome.is_err();
         self.in_line = !text.ends_with('\n');

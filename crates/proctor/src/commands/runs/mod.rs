@@ -127,15 +127,13 @@ fn list(
     store: &RunStore,
     terminal: &mut Terminal,
 ) -> Result<(), CommandError> {
-    let mut index = History::open(store)?;
-    let rows = index.runs()?;
+    let mut index = History::open_without_sync(store)?;
+    let rows = index.newest_runs(arguments.limit)?;
     history::print_notes(&index, terminal);
-    let folders = store.list()?;
-    let all = rows.len();
-    let live = |name: &str| folders.iter().any(|run| run.name() == name && run.is_live());
+    let all = index.sync_summary().runs;
+    let live = |name: &str| RunFolder::new(&store.runs_folder().join(name)).is_live();
     let listed: Vec<Listed> = rows
         .into_iter()
-        .take(arguments.limit)
         .map(|row| Listed { live: row.finished_at.is_none() && live(&row.name), row })
         .map(|mut listed| {
             // A run without an end says nothing of its state; whether its process is there does.
@@ -150,15 +148,17 @@ fn list(
     if listed.is_empty() {
         return terminal.line("no runs here yet; `proctor run` makes one");
     }
-    let names: Vec<String> = folders.iter().map(RunFolder::name).collect();
+    let names = store.names()?;
+    let names: Vec<String> = names.iter().map(|name| name.to_string_lossy().into_owned()).collect();
     let style = terminal.style();
     let rows: Vec<(Cells, String)> =
         listed.iter().map(|run| (cells(run, &names), tail(&run.row, style))).collect();
     for line in aligned(&rows, style) {
         terminal.line(&line)?;
     }
-    if all > listed.len() {
-        terminal.line(&format!("… and {} more (-n {all})", all - listed.len()))?;
+    let more = all.saturating_sub(listed.len() as u64);
+    if more > 0 {
+        terminal.line(&format!("… and {more} more (-n {all})"))?;
     }
     Ok(())
 }
@@ -253,11 +253,14 @@ fn when(time: &str) -> String {
     time.get(..16).unwrap_or(time).replace('T', " ")
 }
 
-/// The shortest start of the id that means no other run, but not less than eight characters.
+/// The shortest start of the id that means no other run, but not less than eight characters. The names are sorted, so the neighbours tell.
 fn shortest(name: &str, names: &[String]) -> String {
+    let place = names.partition_point(|other| other.as_str() < name);
+    let behind = names[place..].iter().find(|other| *other != name);
+    let neighbours = [place.checked_sub(1).map(|before| &names[before]), behind];
     let unique = |length: &usize| {
         let start: String = name.chars().take(*length).collect();
-        names.iter().filter(|other| other.starts_with(&start)).count() <= 1
+        !neighbours.iter().flatten().any(|other| other.starts_with(&start))
     };
     let length = (8..=name.chars().count()).find(unique).unwrap_or(name.chars().count());
     name.chars().take(length).collect()

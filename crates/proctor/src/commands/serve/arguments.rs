@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use clap::Args;
 
 use crate::cli::Format;
+use crate::commands::mcp::OfferArguments;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -32,6 +33,9 @@ pub(crate) struct ServeArguments {
     /// Only show runs; none can be started from the page
     #[arg(long)]
     pub(crate) read_only: bool,
+
+    #[command(flatten)]
+    pub(crate) offer: OfferArguments,
 
     /// What to print
     #[arg(long, value_enum, default_value_t)]

@@ -22,6 +22,8 @@ use crate::project;
 /// How long a run may take until its recording exists.
 const START_TIMEOUT: Duration = Duration::from_mins(1);
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
+/// How long the process of a run that is over may take to end.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How many lines of a runner's output are quoted if it ends before its recording exists.
 const QUOTED_LINES: usize = 20;
 
@@ -144,6 +146,19 @@ impl LaunchedRun {
         }
     }
 
+    /// Whether the run is over and its process gone. A process that was killed is reaped a moment after its recording is free, so it is
+    /// waited for: who has read that the run died can start the next one.
+    fn has_ended(&self) -> bool {
+        if self.progress().status == "running" {
+            return false;
+        }
+        let deadline = Instant::now() + EXIT_TIMEOUT;
+        while self.process.is_alive() && Instant::now() < deadline {
+            std::thread::sleep(POLL_INTERVAL);
+        }
+        !self.process.is_alive()
+    }
+
     /// What a runner printed that ended before its recording existed.
     fn last_words(&self) -> String {
         let lines = self.process.last_lines(QUOTED_LINES);
@@ -224,7 +239,7 @@ impl LaunchedRun {
 
 impl Launcher for LaunchedRuns {
     fn start(&self, request: &RunRequest) -> Result<String, LaunchError> {
-        if let Some(run) = self.live() {
+        if let Some(run) = self.live().filter(|run| !run.has_ended()) {
             return Err(LaunchError::Busy(run.id.clone()));
         }
         for path in &request.paths {

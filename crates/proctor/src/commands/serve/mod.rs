@@ -22,7 +22,7 @@ use crate::commands::serve::arguments::ServeArguments;
 use crate::config::Config;
 use crate::error::CommandError;
 use crate::terminal::Terminal;
-use crate::{env_vars, project};
+use crate::{env_vars, project, secrets};
 
 /// How long the pages of a live run may take to get its last events.
 pub(super) const FINAL_EVENTS_TIMEOUT: Duration = Duration::from_secs(3);
@@ -65,6 +65,7 @@ pub(crate) fn run(
         journal,
         limits: Limits::default(),
         mcp: Some(mcp),
+        redactor: secrets::redactor().clone(),
     })
     .map_err(|error| {
         CommandError::system(format_args!(
@@ -105,11 +106,12 @@ fn agents(
     cli: &Cli,
     terminal: &mut Terminal,
 ) -> Result<HttpService, CommandError> {
-    let all = agent_tools::open(cli, None, terminal)?;
+    let all = agent_tools::open(cli, arguments.offer.groups().as_deref(), terminal)?;
     // Removes stale workspaces in the background.
     let (stale, runtime) = (all.clone(), agent_tools::runtime()?);
     std::thread::spawn(move || runtime.block_on(stale.clean_stale()));
-    Ok(proctor_mcp::http(if arguments.read_only { all.read_only_tools() } else { all }))
+    let tools = if arguments.read_only { all.read_only_tools() } else { all };
+    Ok(proctor_mcp::http(tools, arguments.offer.offer()))
 }
 
 fn print_address(
@@ -198,6 +200,7 @@ pub(super) fn show_live(
         journal: journal_of(root, config),
         limits: Limits::default(),
         mcp: None,
+        redactor: secrets::redactor().clone(),
     })
     .map_err(|error| {
         CommandError::system(format_args!("cannot show the run live: {error}")).with_source(error)

@@ -24,7 +24,7 @@ def server():
         headers = {"Authorization": f"Bearer {os.environ['PROCTOR_TOKEN']}"}
         return streamable_http_client(PROGRAM, http_client=httpx2.AsyncClient(headers=headers, timeout=120))
     return StdioServerParameters(
-        command=PROGRAM, args=["--root", PROJECT, "mcp"], cwd=PROJECT, env=dict(os.environ)
+        command=PROGRAM, args=["--root", PROJECT, "mcp", "--tools", "all", "--structured"], cwd=PROJECT, env=dict(os.environ)
     )
 
 

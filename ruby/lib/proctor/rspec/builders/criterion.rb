@@ -36,12 +36,12 @@ module Proctor
 
       # Decided by Ruby: the block gets the conversation.
       def match(&code)
-        @match = [:conversation, code]
+        decide(:conversation, code)
       end
 
-      # Decided by Ruby: the block gets the messages, as hashes with :role and :content.
+      # Decided by Ruby: the block gets the messages, with `role` and `content`.
       def match_messages(&code)
-        @match = [:messages, code]
+        decide(:messages, code)
       end
 
       def code?
@@ -57,6 +57,17 @@ module Proctor
         conversation.block("satisfy #{@name}#{" (#{@text})" if @text}", kind: "quality", name: @name) do
           conversation.call_block(code, what == :messages ? conversation.messages : conversation)
         end
+      end
+
+      # @private
+      attr_reader :text
+
+      private
+
+      def decide(what, code)
+        raise UsageError, "criterion :#{@name} has more than one of `match` and `match_messages`" if @match
+
+        @match = [what, code]
       end
     end
   end

@@ -41,28 +41,33 @@ module Proctor
         self
       end
 
+      # In this and the next two, nil says nothing: `personality scenario[:personality]` of a scenario without one.
       def role(text = nil, &code)
-        @fields["role"] = code ? Array(Notes.from(nil, code, @around)).join("\n") : text.to_s
+        @fields["role"] = code ? Array(Notes.from(nil, code, @around)).join("\n") : text.to_s if code || text
       end
 
       def personality(text = nil, &code)
-        @fields["personality"] = Notes.from(text, code, @around)
+        @fields["personality"] = Notes.from(text, code, @around) if code || text
       end
 
       def context(text = nil, &code)
+        return unless code || text
+
         @fields["context"] = text.is_a?(Array) ? text.map(&:to_s) : Notes.from(text, code, @around)
       end
 
-      # `rule :should, "…"`, or a block that says the rule turn by turn (or nil).
-      def rule(kind, text = nil, &code)
-        kind = kind.to_s
-        raise UsageError, "a rule is :should or :should_not, not :#{kind}" unless @should.key?(kind)
+      # `rule :should, "…"`, or a block that says the rule turn by turn (or nil). A block without :should or :should_not
+      # is called with the last answer, one with it with the last turn; both with the conversation.
+      def rule(kind = nil, text = nil, &code)
+        kind, code = nil, kind if kind.is_a?(Proc)
+        raise UsageError, "a rule is :should or :should_not, not #{kind.inspect}" unless known_rule?(kind, code)
+        raise UsageError, "rule :#{kind} says nothing: give a text or a block" unless text || code
 
-        code ? @rules << [kind, code] : @should[kind] << text.to_s
+        code ? @rules << [kind&.to_s, code] : @should[kind.to_s] << text.to_s
       end
 
       def max_turns(count)
-        @fields["max_turns"] = count
+        @fields["max_turns"] = count unless count.nil?
       end
 
       def stop_when(&code)
@@ -137,6 +142,10 @@ module Proctor
       end
 
       private
+
+      def known_rule?(kind, code)
+        kind.nil? ? !code.nil? : @should.key?(kind.to_s)
+      end
 
       def stop_block(conversation)
         code = @stop

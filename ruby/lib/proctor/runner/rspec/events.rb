@@ -21,6 +21,12 @@ module Proctor
           end
         end
 
+        # Finished lines that announce examples which were defined while others ran.
+        def late_examples(lines)
+          lines.each { |line| @writer.queue_line(line) }
+          flush
+        end
+
         def group_started(group)
           event("GroupStarted", group_payload(group))
         end
@@ -58,7 +64,7 @@ module Proctor
         def add_failure(payload, example)
           error = example.exception
           payload.merge!(error.proctor_outcome) if error.respond_to?(:proctor_outcome)
-          payload[:exception] = Exceptions.exception(error)
+          payload[:exception] = Exceptions.exception(error, example.metadata)
           parts = Exceptions.parts(error)
           payload[:failures] = parts if parts
           text = Exceptions.presented(example)

@@ -2,7 +2,7 @@
 
 require_relative "agents_bridge"
 require_relative "group_stack"
-require_relative "late_examples"
+require_relative "late_work"
 require_relative "../leak_check"
 require_relative "../output_marks"
 require_relative "suite_hooks"
@@ -18,7 +18,7 @@ module Proctor
         QUIT = "RSpec was told to quit (RSpec.world.wants_to_quit)"
 
         attr_reader :marks, :leaks
-        def initialize(events:, reporter:, seeds:, configuration: RSpec.configuration, world: RSpec.world)
+        def initialize(events:, reporter:, seeds:, manifest:, configuration: RSpec.configuration, world: RSpec.world)
           @events = events
           @reporter = reporter
           @seeds = seeds
@@ -31,7 +31,9 @@ module Proctor
           @suite = SuiteHooks.new(configuration, @leaks, &hooks)
           @groups = GroupStack.new(events, reporter, @leaks, &hooks)
           @phase = "outside"
-          @late = LateExamples.watch(world)
+          @quit_reason = QUIT
+          @manifest = manifest
+          @late = LateWork.new(manifest, world)
           @agents = AgentsBridge.install(events)
         end
 
@@ -40,23 +42,22 @@ module Proctor
           @agents&.example_started(item)
           @suite.before
           if @world.wants_to_quit
-            @events.example_not_run(item, QUIT)
+            @events.example_not_run(item, @quit_reason)
             return
           end
 
           failure = @groups.enter(item.entry)
-          report_late(nil)
           example = item.entry.example
           forget_last_run(example)
           announce(item)
           execute(item, failure)
-          report_late(example)
           example.execution_result.status
         end
 
         # The worker could not be set up: it runs nothing, like a suite whose before(:suite) hook failed.
         def set_up_failed(error, description)
           @reporter.notify_non_example_exception(error, description)
+          @quit_reason = quit_reason("an `after_fork` hook failed", error)
           @world.wants_to_quit = true
         end
 
@@ -71,11 +72,43 @@ module Proctor
           @events.flush
         end
 
-        # Returns the processes that outlived the suite, or nil.
-        def finish
+        # Leaves all groups, which has those run that were defined inside them, and calls the block with each item of the next group
+        # that was defined while others ran. For when there is nothing else to do.
+        def run_late(&run_item)
           @groups.leave_all
+          @late.next_at_end.each(&run_item)
+          @groups.leave_all
+        end
+
+        def late_waiting?
+          @late.waiting?
+        end
+
+        # Called with an item whose group is about to be left.
+        def on_late_item(&run)
+          @groups.before_leaving = lambda do |group|
+            while (item = @late.next_below(group))
+              run.call(item)
+            end
+          end
+        end
+
+        # Called after hooks of the suite or of a group, with the keys of all examples that depend on them.
+        def on_hook_lines(&report)
+          @hook_lines = report
+        end
+
+        # The run was stopped: what was defined so far is not run.
+        def call_off_late
+          @late.call_off
+        end
+
+        # Returns the processes that outlived the suite, or nil.
+        def finish(&run_item)
+          @late.called_off.each { |item| @events.example_not_run(item, "the run was stopped") }
+          @groups.leave_all
+          run_late(&run_item) while @late.waiting?
           @suite.after
-          report_late(nil)
           idle
           @leaks.end_all
         end
@@ -99,6 +132,7 @@ module Proctor
 
         def outside_error(error, description)
           group = @phase_group && @phase_group.metadata
+          @quit_reason = quit_reason("a `before(:suite)` hook failed", error) if @phase == "before_suite"
           where = group && { description: Plain.text(group[:full_description].to_s),
                              location: Plain.text(group[:location].to_s) }
           @events.outside_error(Exceptions.outside(error, description, phase: @phase, group: where))
@@ -107,12 +141,21 @@ module Proctor
 
         private
 
-        def report_late(running)
-          late = @late.take(running)
-          return unless late
+        def quit_reason(what, error)
+          details = Exceptions.exception(error)
+          place = details[:project_line] && " (#{details[:project_line][/\A.+?:\d+/]})"
+          Plain.limited("#{what}: #{details[:class]}: #{details[:message]}#{place}", 16_384)
+        end
+
+        # What was defined by what has just run: a hook, or the example `running`.
+        def collect_late(phase, group, running = nil)
+          return unless @late.found?
+
+          lost = @late.collect(@events, phase, group, @groups.open_groups)
+          return unless lost
 
           @world.non_example_failure = true
-          @events.outside_error(late)
+          @events.outside_error(@late.error(lost, running))
         end
 
         # The marks go first: when the host reads the event, the boundary is already in the stream.
@@ -133,6 +176,8 @@ module Proctor
           remember(example, pending, skip)
           leaked = @leaks.after_example
           @marks.close
+          # Before the result: the host must know of them when it decides what comes next.
+          collect_late("example", entry.groups.last, example)
           @events.example_finished(item, elapsed, leaked, generated_description(example))
         end
 
@@ -174,6 +219,12 @@ module Proctor
           skip.nil? ? example.metadata.delete(:skip) : example.metadata[:skip] = skip
         end
 
+        def keys_below(group)
+          entries = @manifest.entries
+          entries = entries.select { |entry| entry.groups.include?(group) } if group
+          entries.map(&:key)
+        end
+
         # A crash inside a hook has no open example: everything said so far must be out before it runs.
         def around_hooks(phase, group)
           before = [@phase, @phase_group]
@@ -184,6 +235,8 @@ module Proctor
           yield
         ensure
           @marks.close
+          @hook_lines&.call(keys_below(group))
+          collect_late(phase, group)
           @phase, @phase_group = before
         end
       end

@@ -9,15 +9,48 @@ module Proctor
       module Exceptions
         module_function
 
-        def exception(error)
-          Serializer.exception(error) { |lines| project_line(lines) }
+        # `metadata` is that of the example, which may ask for whole backtraces.
+        def exception(error, metadata = {})
+          described = Serializer.exception(error) { |lines| project_line(lines) }
+          aggregate = aggregate(error)
+          described[:aggregate] = aggregate if aggregate
+          lines = Serializer.backtrace(error)
+          lines ? described.merge(backtraces(lines, metadata)) : described
+        end
+
+        # What an aggregate says of itself besides its parts.
+        def aggregate(error)
+          return unless error.respond_to?(:aggregation_block_label) && error.respond_to?(:failures)
+
+          label = error.aggregation_block_label
+          { failures: error.failures.size, label: label && Plain.limited(label.to_s, 4096),
+            hide_backtrace: error.aggregation_metadata[:hide_backtrace] ? true : false }
+        end
+
+        # The lines that RSpec shows for this project, and all of them where those are fewer.
+        def backtraces(lines, metadata)
+          full = lines.first(Serializer::FULL_BACKTRACE_LINES)
+          shown = shown_lines(full, metadata).first(Serializer::BACKTRACE_LINES)
+          shown == full ? { backtrace: full } : { backtrace: shown, full_backtrace: full }
+        end
+
+        # As RSpec's formatters cut them (`backtrace_exclusion_patterns`, `full_backtrace`). Where every line is excluded, RSpec shows all.
+        def shown_lines(lines, metadata)
+          formatter = RSpec.configuration.backtrace_formatter
+          return lines if metadata[:full_backtrace]
+
+          shown = lines.filter_map { |line| formatter.backtrace_line(line) }
+          shown.empty? ? lines : shown
         end
 
         # The parts of an aggregate (`aggregate_failures`, or an error in the body and one in a hook).
         def parts(error)
           return unless RSpec::Core::MultipleExceptionError::InterfaceTag === error
 
-          error.all_exceptions.map { |part| exception(part) }
+          error.all_exceptions.map do |part|
+            inner = parts(part)
+            inner ? exception(part).merge(failures: inner) : exception(part)
+          end
         end
 
         # The first line RSpec would show, relative to the project.
@@ -53,7 +86,7 @@ module Proctor
         # An error outside of any example, as `errors` of `list` and as ErrorOutsideExample.
         def outside(error, description, phase:, group: nil)
           details = exception(error)
-          file = description[/while loading (.+?)(?:\.(?:\s|\z)| an `exit`)/im, 1]
+          file = description[/while loading (.+?)(?:\.(?:\s|\z)| an? `(?:exit|raise))/im, 1]
           { phase: phase, description: Plain.text(description), file: file && Plain.text(file),
             location: details[:project_line] && details[:project_line][/\A.+?:\d+/],
             group: group, exception: details, presented: presented_outside(error, description) }.compact

@@ -24,6 +24,9 @@ module Proctor
 
         attr_writer :events
 
+        # Called with a group that is about to be left, before its hooks run; may enter groups below it.
+        attr_writer :before_leaving
+
         # `around_hooks` is called with a phase and the group, and yields, whenever hooks run.
         def initialize(events, reporter, leaks, &around_hooks)
           @events = events
@@ -47,6 +50,11 @@ module Proctor
 
         def leave_all
           leave_down_to(0)
+        end
+
+        # The open groups, outermost first.
+        def open_groups
+          @frames.map(&:group)
         end
 
         # True when leaving would run hooks.
@@ -88,6 +96,10 @@ module Proctor
         end
 
         def close(frame)
+          if @before_leaving
+            @before_leaving.call(frame.group)
+            leave_down_to(@frames.index(frame) + 1)
+          end
           run_after(frame) if frame.with_hooks
           @frames.pop
           @reporter.example_group_finished(frame.group)

@@ -13,7 +13,10 @@ module Proctor
         OTHER_COMMANDS = [RSpec::Core::Invocations::InitializeProject, RSpec::Core::Invocations::Bisect,
                           RSpec::Core::Invocations::PrintVersion, RSpec::Core::Invocations::PrintHelp].freeze
 
-        attr_reader :errors, :messages, :manifest, :reporter
+        # Our views take the place of these on a terminal.
+        REPLACED_FORMATTERS = %w[p progress d doc documentation].freeze
+
+        attr_reader :errors, :messages, :manifest, :reporter, :load_ms
 
         def initialize(args, error_stream: $stderr, output_stream: $stdout)
           @args = args
@@ -37,7 +40,31 @@ module Proctor
 
         def reply
           { count: manifest.entries.size, total_loaded: manifest.total, errors: errors, messages: messages + notes,
-            units: manifest.units, load_ms: @load_ms, ruby: RUBY_VERSION, versions: versions }.merge(settings)
+            units: manifest.units, load_ms: @load_ms, ruby: RUBY_VERSION, versions: versions }.merge(settings, observation)
+        end
+
+        # The formatters to run over the recording, as pairs of a formatter and its outputs. Those with a file are always run. Those that
+        # write to standard output are run if the command line names one of that kind: then they are what the user wants to see.
+        def formatters
+          chosen = reporter.requested_formatters
+          chosen = chosen.select(&:to_file?) unless formats_to_stdout?
+          chosen.map { |request| [request.formatter, request.outputs] }
+        end
+
+        def formats_to_stdout?
+          @formats_to_stdout ||= named_formatters.any? { |_, file| file.nil? } ? :yes : :no
+          @formats_to_stdout == :yes
+        end
+
+        # As the project would have it; off while workers run.
+        def restore_colour
+          @configuration.instance_variable_get(:@preferred_options).replace(@preferred_options)
+        end
+
+        # Reports a recorded run; see Replay.
+        def replay(request)
+          require_relative "replay"
+          Replay.new(self, request.fetch("recording"), request.fetch("output"), request["terminal"] ? true : false).call
         end
 
         # What a worker tells about examples and groups.
@@ -48,7 +75,7 @@ module Proctor
         # Runs examples of the loaded suite in this process.
         def runner(events, seeds)
           require_relative "example_runner"
-          runner = ExampleRunner.new(events: events, reporter: reporter, seeds: seeds)
+          runner = ExampleRunner.new(events: events, reporter: reporter, seeds: seeds, manifest: manifest)
           reporter.sink = runner
           runner
         end
@@ -71,13 +98,26 @@ module Proctor
         # What was asked for and is done in another way, or not at all.
         def notes
           found = []
-          missed = reporter.missed_formatters
+          missed = missed_formatters
           unless missed.empty?
             found << "not used: RSpec #{missed.size == 1 ? "formatter" : "formatters"} #{missed.join(", ")} " \
-                     "(instead: --ui, --json, --junit, --html, --markdown)"
+                     "(it would write to standard output: give it a file with `--out`, or name it after `--`)"
           end
           found << "dry run: no example is run, so each is pending (`proctor list` shows them without a run)" if RSpec.configuration.dry_run?
           found
+        end
+
+        def missed_formatters
+          return [] if formats_to_stdout?
+
+          reporter.requested_formatters.reject(&:to_file?).map(&:name).uniq - REPLACED_FORMATTERS
+        end
+
+        # What the command line itself asks for: pairs of a name and a file.
+        def named_formatters
+          RSpec::Core::Parser.parse(@args.dup)[:formatters] || []
+        rescue SystemExit
+          []
         end
 
         def parse
@@ -117,6 +157,7 @@ module Proctor
           @configuration.error_stream = @error_stream
           @configuration.output_stream = @output_stream if @configuration.output_stream == $stdout
           options.configure(@configuration)
+          @preferred_options = @configuration.instance_variable_get(:@preferred_options).dup
           # Text travels without colour; views add their own.
           @configuration.force(color_mode: :off, color: false)
         end
@@ -126,7 +167,24 @@ module Proctor
             fail_fast: @configuration.fail_fast, dry_run: @configuration.dry_run? ? true : false,
             fail_if_no_examples: @configuration.fail_if_no_examples ? true : false,
             failure_exit_code: @configuration.failure_exit_code,
-            error_exit_code: error_exit_code }
+            error_exit_code: error_exit_code, final_report: final_report? }
+        end
+
+        def final_report?
+          return false unless @errors.empty?
+
+          !formatters.empty? || !@configuration.example_status_persistence_file_path.nil?
+        end
+
+        # What the project's code wants of events, where it uses the library.
+        def observation
+          return {} unless defined?(Proctor::Observation)
+
+          settings = Proctor.configuration
+          return {} unless settings.enable_events
+
+          { observers: Observation.subscriptions.size, observers_within_ms: (settings.observers_within * 1000).to_i,
+            destinations: settings.destinations }
         end
 
         def error_exit_code

@@ -43,7 +43,31 @@ module Proctor
           own.empty? ? chain : chain + [Plain.text(own)]
         end
 
+        # Adds a group that was defined while the suite ran, the last of the chain. `origin` tells its examples from those that
+        # another worker defines at the same place. Returns their entries.
+        def add_late_group(chain, origin)
+          add_late(origin) { walk(chain.last, chain[0...-1], nil, first_with_hooks(chain[0...-1])) }
+        end
+
+        def add_late_example(example, origin)
+          chain = example.example_group.parent_groups.reverse.freeze
+          add_late(origin) { add_example(example, chain, first_with_hooks(chain), nil) }
+        end
+
         private
+
+        def add_late(origin)
+          first = @entries.size
+          @origin = origin
+          yield
+          @entries.drop(first).each { |entry| entry.unit = nil }
+        ensure
+          @origin = nil
+        end
+
+        def first_with_hooks(groups)
+          groups.index { |group| context_hooks?(group) }
+        end
 
         def description(entry)
           ExampleDescription.new(self, entry).to_h
@@ -78,7 +102,7 @@ module Proctor
         end
 
         def add_example(example, groups, hooks_from, unit)
-          add(example.id) { |key, json| Entry.new(example, key, json, groups, hooks_from, unit) }
+          add(@origin ? "#{example.id}@#{@origin}" : example.id) { |key, json| Entry.new(example, key, json, groups, hooks_from, unit) }
         end
 
         # Examples must stay together when a context hook spans them, and when the group was taken out

@@ -9,14 +9,30 @@ module Proctor
       # The sink decides what becomes of messages, deprecations and errors outside of examples: while
       # loading they are collected, in a worker they are sent.
       class Reporter < RSpec::Core::Reporter
+        # A formatter that was asked for. Without a file it writes to standard output.
+        FormatterRequest = Struct.new(:formatter, :outputs) do
+          def file
+            found = outputs.find { |output| output.is_a?(String) || output.respond_to?(:to_path) }
+            found.respond_to?(:to_path) ? found.to_path : found
+          end
+
+          def to_file?
+            !file.nil?
+          end
+
+          def name
+            formatter.is_a?(String) || formatter.is_a?(Symbol) ? formatter.to_s : (formatter.is_a?(Module) ? formatter : formatter.class).name.to_s
+          end
+        end
+
         Aborted = Class.new(StandardError)
 
         attr_accessor :sink
         attr_writer :formatters
 
-        # The formatters that were asked for and are not used.
-        def missed_formatters
-          @formatters ? @formatters.missed.uniq : []
+        # The formatters that were asked for, each with its outputs.
+        def requested_formatters
+          @formatters ? @formatters.requests : []
         end
 
         def self.install(configuration, sink)
@@ -121,21 +137,14 @@ module Proctor
             RSpec::Core::Formatters::DeprecationFormatter.new(@deprecation_stream, $stderr)
         end
 
-        # Accepts every request for a formatter and loads none. Those whose output somebody will miss are remembered: our views
-        # take the place of RSpec's own two on a terminal, and of no others.
+        # Accepts every request for a formatter and loads none; they are run at the end, over the recording.
         class Loader < RSpec::Core::Formatters::Loader
-          REPLACED = %w[p progress d doc documentation].freeze
-
-          def missed
-            @missed ||= []
+          def requests
+            @requests ||= []
           end
 
           def add(formatter, *outputs)
-            file = outputs.flatten.find { |output| output.is_a?(String) || output.respond_to?(:to_path) }
-            name = formatter.is_a?(Module) ? formatter.name.to_s : formatter.to_s
-            return if file.nil? && REPLACED.include?(name)
-
-            missed << [name, (file.respond_to?(:to_path) ? file.to_path : file if file)].compact.join(" > ")
+            requests << FormatterRequest.new(formatter, outputs.flatten)
           end
 
           def setup_default(*); end

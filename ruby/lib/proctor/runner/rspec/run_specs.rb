@@ -82,6 +82,9 @@ module Proctor
             end
           end
 
+          # Nobody asked for them; they are run all the same.
+          def late_examples(_lines); end
+
           def example_not_run(item, reason)
             @failures += 1
             event("ExampleFailed", about(item).merge(message: reason, backtrace: []))

@@ -1,0 +1,224 @@
+//! Agents of frameworks: the real packages on fake models, with no adapter. The same scenarios have the same results for all of them.
+
+use std::path::PathBuf;
+
+use futures_util::future::join_all;
+use proctor_events::Body;
+
+use crate::in_language::{scenario, world};
+use crate::world::{FinishedConversation, World, conduct_example};
+
+/// A file below `tests/frameworks`, what is in it, and how it is run.
+#[derive(Clone, Copy)]
+struct Framework {
+    target: &'static str,
+    is_node: bool,
+}
+
+const PYTHON: [Framework; 5] = [
+    python("pydantic_ai_agent.py:agent"),
+    python("langgraph_agent.py:agent"),
+    python("langgraph_agent.py:forgetful"),
+    python("openai_agent.py:agent"),
+    python("smol_agent.py:agent"),
+];
+
+const fn python(target: &'static str) -> Framework {
+    Framework { target, is_node: false }
+}
+
+const fn node(target: &'static str) -> Framework {
+    Framework { target, is_node: true }
+}
+
+fn repository() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
+impl Framework {
+    /// The description of the agent, which is in the folder of the world.
+    fn agent(self, world: &World) -> String {
+        let from = repository().join("crates/proctor-converse/tests/frameworks");
+        for file in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+            std::fs::copy(file.path(), world.path().join(file.file_name())).unwrap();
+        }
+        let tool =
+            if self.is_node { "conformance/node_modules/.bin/node" } else { "agents/bin/python" };
+        let interpreter = repository().join("target/tools").join(tool);
+        assert!(
+            interpreter.exists(),
+            "no frameworks for {}: run ./check once, it installs them",
+            self.target
+        );
+        if self.is_node {
+            let packages = repository().join("target/tools/agents-node/node_modules");
+            let _ = std::os::unix::fs::symlink(packages, world.path().join("node_modules"));
+        }
+        let key = if self.is_node { "node" } else { "python" };
+        format!(
+            "{key}: {:?}, interpreter: [{:?}], timeout: 60s",
+            self.target,
+            interpreter.display()
+        )
+    }
+
+    async fn conduct(self, users: &[&str], expect: &str) -> FinishedConversation {
+        let world = world();
+        let agent = self.agent(&world);
+        world.conduct(&scenario(&agent, users, expect)).await
+    }
+}
+
+/// Six examples; the last one ends with an error of the agent.
+const SCENARIOS: &str = r#"
+  - {it: answers, steps: [{user: hello, expect: [{match: "^1: hello$"}, {not: {call_tool: weather}}]}]}
+  - {it: remembers, steps: [{user: hello}, {user: again, expect: [{match: "^2: hello again$"}]}]}
+  - {it: calls, steps: [{user: weather in Berlin, expect: [{call_tool: {name: weather, with: {city: Berlin}, times: 1}}, {match: clear}, {expression: "tool_calls.size() == 1"}]}]}
+  - {it: fails to call, steps: [{user: broken in Rome, expect: [{call_tool: {name: broken, with: {city: Rome}}}, {match: station is off}]}]}
+  - {it: goes on, steps: [{user: weather in Berlin}, {user: again, expect: [{called_tool: weather}, {not: {call_tool: weather}}, {match: "^2: weather in Berlin again$"}]}]}
+  - {it: breaks, steps: [{user: fail, expect: [{match: x}]}]}
+"#;
+
+async fn assert_same_results(framework: Framework) {
+    let world = world();
+    let agent = framework.agent(&world);
+    let text = format!("describe: A\nagent: {{{agent}}}\nexamples:{SCENARIOS}");
+    let examples = World::examples(&text);
+    let registry = world.registry(&examples);
+    let ended =
+        join_all(examples.iter().map(|example| conduct_example(&registry, example, 1))).await;
+    let (broken, passed) = ended.split_last().unwrap();
+    for (one, example) in passed.iter().zip(&examples) {
+        assert_eq!(
+            one.status(),
+            "passed",
+            "{}: {:?}: {}",
+            framework.target,
+            example.path,
+            one.message()
+        );
+        assert!(one.tells_tokens(), "{}: {:?}", framework.target, example.path);
+    }
+    assert_eq!((broken.status(), broken.fault()), ("errored", "agent"), "{}", broken.message());
+    assert!(broken.message().contains("the model is down"), "{}", broken.message());
+    assert_not_mixed(&world, &agent).await;
+    registry.end(false).await;
+}
+
+/// 64 conversations at once, each with a word of its own.
+async fn assert_not_mixed(world: &World, agent: &str) {
+    let examples: String = (0..64)
+        .map(|n| format!("  - {{it: c{n}, steps: [{{user: weather in W{n}, expect: [{{call_tool: {{name: weather, with: {{city: W{n}}}}}}}, {{expression: \"tool_calls.size() == 1\"}}]}}, {{user: again{n}, expect: [{{match: '^2: weather in W{n} again{n}$'}}]}}]}}\n"))
+        .collect();
+    let examples =
+        World::examples(&format!("describe: A\nagent: {{{agent}}}\nexamples:\n{examples}"));
+    let registry = world.registry(&examples);
+    let ended =
+        join_all(examples.iter().map(|example| conduct_example(&registry, example, 1))).await;
+    for one in &ended {
+        assert_eq!(one.status(), "passed", "{agent}: {}", one.message());
+    }
+    registry.end(false).await;
+}
+
+impl FinishedConversation {
+    /// Whether every answer says how many tokens it took.
+    fn tells_tokens(&self) -> bool {
+        self.events.iter().all(|body| match body {
+            Body::AgentResponse(response) => {
+                let metadata = serde_json::to_value(&response.metadata).unwrap();
+                metadata["input_tokens"].as_u64() > Some(0)
+                    && metadata["output_tokens"].as_u64() > Some(0)
+            }
+            _ => true,
+        })
+    }
+}
+
+#[tokio::test]
+async fn pydantic_ai() {
+    assert_same_results(PYTHON[0]).await;
+    let structured = python("pydantic_ai_agent.py:structured");
+    let ended = structured.conduct(&["Hi"], r#"{match: '"sky": "clear"'}, {not: {call_tool: final_result}}, {expression: "tool_calls.size() == 0"}"#).await;
+    assert_eq!(ended.status(), "passed", "{}", ended.message());
+    let function = python("pydantic_ai_agent.py:function");
+    let ended = function
+        .conduct(&["weather in Berlin"], "{call_tool: {name: weather, with: {city: Berlin}}}")
+        .await;
+    assert_eq!(ended.status(), "passed", "{}", ended.message());
+}
+
+#[tokio::test]
+async fn pydantic_ai_asks_the_host_for_a_call() {
+    let world = world();
+    let agent = python("pydantic_ai_agent.py:asking").agent(&world);
+    let text = scenario(&agent, &["What time is it?"], "{match: it is noon}, {call_tool: now}");
+    let ended = world.conduct(&format!("tools: {{now: {{result: noon}}}}\n{text}")).await;
+    assert_eq!(ended.status(), "passed", "{}", ended.message());
+    let ended = world.conduct(&text).await;
+    assert!(ended.message().contains("asks the host to call `now`"), "{}", ended.message());
+}
+
+#[tokio::test]
+async fn langgraph() {
+    assert_same_results(PYTHON[1]).await;
+    assert_same_results(PYTHON[2]).await;
+}
+
+#[tokio::test]
+async fn langgraph_asks_the_host_for_a_call() {
+    for target in ["langgraph_agent.py:asking", "langgraph_agent.py:model"] {
+        let world = world();
+        let agent = python(target).agent(&world);
+        let text =
+            scenario(&agent, &["weather in Berlin"], "{match: It is rain}, {call_tool: weather}");
+        let ended = world.conduct(&format!("tools: {{weather: {{result: rain}}}}\n{text}")).await;
+        assert_eq!(ended.status(), "passed", "{target}: {}", ended.message());
+    }
+    let other = python("langgraph_agent.py:state_without_messages");
+    let ended = other.conduct(&["Hi"], "{match: x}").await;
+    assert!(ended.message().contains("has no list `messages`"), "{}", ended.message());
+}
+
+#[tokio::test]
+async fn openai_agents() {
+    assert_same_results(PYTHON[3]).await;
+}
+
+#[tokio::test]
+async fn smolagents() {
+    assert_same_results(PYTHON[4]).await;
+    let coder = python("smol_agent.py:coder");
+    let ended = coder
+        .conduct(
+            &["Hi"],
+            "{call_tool: {name: weather, with: {city: Berlin}, times: 1}}, {match: It is clear}",
+        )
+        .await;
+    assert_eq!(ended.status(), "passed", "{}", ended.message());
+}
+
+#[tokio::test]
+async fn ai_sdk() {
+    assert_same_results(node("./ai_sdk_agent.mjs#agent")).await;
+    let streaming = node("./ai_sdk_agent.mjs#streaming");
+    let ended = streaming
+        .conduct(&["hello", "again"], "{match: '^2: hello again$'}, {not: {call_tool: weather}}")
+        .await;
+    assert_eq!(ended.status(), "passed", "{}", ended.message());
+}
+
+#[tokio::test]
+async fn ai_sdk_asks_the_host_for_a_call() {
+    let world = world();
+    let agent = node("./ai_sdk_agent.mjs#asking").agent(&world);
+    let text =
+        scenario(&agent, &["weather in Berlin"], "{match: It is rain}, {call_tool: weather}");
+    let ended = world.conduct(&format!("tools: {{weather: {{result: rain}}}}\n{text}")).await;
+    assert_eq!(ended.status(), "passed", "{}", ended.message());
+}
+
+#[tokio::test]
+async fn mastra() {
+    assert_same_results(node("./mastra_agent.mjs#agent")).await;
+}

@@ -1,0 +1,125 @@
+//! Agents in Python and JavaScript, through the program: the samples of the page, what `init` writes, and processes that hang or die.
+
+use std::path::Path;
+
+use crate::env::{TestEnv, repository};
+
+/// The blocks of a page that say which file they are.
+fn files_of(page: &Path) -> Vec<(String, String)> {
+    let text = std::fs::read_to_string(page).unwrap();
+    let blocks = text.split("```").skip(1).step_by(2);
+    let file = |block: &str| {
+        let (_, code) = block.split_once('\n')?;
+        let name = code.lines().next()?.split_once("file: ")?.1;
+        Some((name.trim().to_owned(), code.to_owned()))
+    };
+    blocks.filter_map(file).collect()
+}
+
+#[test]
+fn the_samples_of_the_page_pass() {
+    let env = TestEnv::new();
+    let files = files_of(&repository().join("docs/agents-in-python-and-javascript.md"));
+    assert_eq!(files.len(), 4);
+    for (name, text) in &files {
+        env.write(name, text);
+    }
+    let ran = env.run(&["run"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.terminal());
+    env.recorded().assert_accounted(2);
+    env.assert_no_process_left();
+}
+
+#[test]
+fn what_init_writes_passes() {
+    for language in ["python", "node"] {
+        let env = TestEnv::new();
+        let made = env.run(&["init", "--agent", language]);
+        assert_eq!(made.code, Some(0), "{}", made.terminal());
+        let ran = env.run(&["run"]);
+        assert_eq!(ran.code, Some(0), "{language}: {}", ran.terminal());
+        env.recorded().assert_accounted(2);
+        let scenario = env.read("scenarios/first.scenario.yaml");
+        env.write("scenarios/first.scenario.yaml", &scenario.replace("\"19:00\"", "\"21:00\""));
+        assert_eq!(env.run(&["run"]).code, Some(1), "a wrong answer fails");
+    }
+}
+
+/// Prints, answers, and does what it is told: `raise`, `exit`, `die`, `sleep` (its thread alone), `block` (the event loop).
+const AGENT: &str = r#"
+import asyncio, os, sys, time
+class agent:
+    async def chat(self, text):
+        print("got", text)
+        if text == "raise": raise ValueError("I will not")
+        if text == "exit": sys.exit(3)
+        if text == "die": os._exit(4)
+        if text == "block": time.sleep(60)
+        await asyncio.sleep(60 if text == "sleep" else 0.2)
+        return "ok " + text
+"#;
+
+fn project(words: &[&str]) -> TestEnv {
+    let env = TestEnv::new();
+    env.write("app.py", AGENT);
+    let example = |word: &&str| {
+        format!("  - {{it: '{word}', steps: [{{user: {word}, expect: [{{match: ok {word}}}]}}]}}\n")
+    };
+    let examples: String = words.iter().map(example).collect();
+    let agent = "agent: {python: 'app:agent', timeout: 2s}";
+    env.write("a.scenario.yaml", &format!("describe: A\n{agent}\nexamples:\n{examples}"));
+    env
+}
+
+#[test]
+fn a_raised_error_an_exit_and_a_wait_cost_one_conversation() {
+    let env = project(&["a", "raise", "b", "exit", "c", "sleep", "d"]);
+    let ran = env.run(&["run"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.terminal());
+    let recorded = env.recorded();
+    recorded.assert_accounted(7);
+    assert_eq!(recorded.statuses()["passed"], 4, "{}", ran.terminal());
+    assert_eq!(recorded.statuses()["errored"], 3, "{}", ran.terminal());
+    assert!(
+        ran.stdout.contains("it raised ValueError: I will not (app.py:6 in chat)"),
+        "{}",
+        ran.terminal()
+    );
+    assert!(ran.stdout.contains("did not answer within 2s"), "{}", ran.terminal());
+    assert_eq!(recorded.output("A a", "stdout"), ["got a"]);
+    let stderr = recorded.output("A raise", "stderr").join("\n");
+    assert!(stderr.ends_with("ValueError: I will not"), "{stderr}");
+    env.assert_no_process_left();
+}
+
+#[test]
+fn a_blocked_process_is_ended_and_the_others_in_it_are_run_again() {
+    let env = project(&["a", "block", "b"]);
+    let ran = env.run(&["run"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.terminal());
+    let recorded = env.recorded();
+    recorded.assert_accounted(3);
+    assert_eq!(recorded.result("A block").status, "errored");
+    assert!(ran.stdout.contains("it was blocked, and its process was ended"), "{}", ran.terminal());
+    let ended = env.run(&["run", "-e", "a"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.terminal());
+    env.assert_no_process_left();
+}
+
+#[test]
+fn typescript_is_read_or_the_error_says_what_to_do() {
+    let env = TestEnv::new();
+    env.write("agent.ts", "export const agent = (text: string): string => `ok ${text}`;\n");
+    let run = |interpreter: &str| {
+        let agent = format!("agent: {{node: './agent.ts#agent', interpreter: [{interpreter}]}}");
+        let example = "examples: [{it: x, steps: [{user: a, expect: [{match: ok a}]}]}]";
+        env.write("a.scenario.yaml", &format!("describe: A\n{agent}\n{example}\n"));
+        env.run(&["run"])
+    };
+    let newer = repository().join("target/tools/conformance/node_modules/.bin/node");
+    let ran = run(&newer.display().to_string());
+    assert_eq!(ran.code, Some(0), "{}", ran.terminal());
+    let ran = run(&format!("{}, --no-experimental-strip-types", newer.display()));
+    assert_eq!(ran.code, Some(1), "{}", ran.terminal());
+    assert!(ran.stdout.contains("npm install --save-dev tsx"), "{}", ran.terminal());
+}

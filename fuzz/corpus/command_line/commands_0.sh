@@ -1,0 +1,1 @@
+node --experimental-vm-modules node_modules/.bin/jest

@@ -1,0 +1,1 @@
+if cargo build --lib --target x86_64-fortanix-unknown-sgx; then exit 1; fi

@@ -1,0 +1,1 @@
+prettier --write index.ts test/index.test.js

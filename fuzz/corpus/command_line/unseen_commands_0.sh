@@ -1,0 +1,1 @@
+rustup toolchain add nightly --no-self-update --component miri && rustup default nightly

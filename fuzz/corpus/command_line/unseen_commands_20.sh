@@ -1,0 +1,1 @@
+cargo hack test  --feature-powerset --all-targets

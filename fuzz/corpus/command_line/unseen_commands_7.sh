@@ -1,0 +1,1 @@
+cargo check --manifest-path tests/crate/Cargo.toml --features raw_value
