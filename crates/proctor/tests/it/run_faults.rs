@@ -327,9 +327,39 @@ fn a_worker_killed_from_outside_costs_one_example() {
             ran.terminal()
         );
         let crashed = recorded.finals().into_values().find(|ended| ended.status == "crashed");
-        assert_eq!(crashed.unwrap().event["signal"], number);
+        let ended = &crashed.unwrap().event;
+        assert_eq!(ended["signal"], number, "{ended}");
         env.assert_complete();
     }
+}
+
+/// Between the event of its start and the time that RSpec notes for it: RSpec's `ensure` then fails for want of that time.
+const TERMINATED_AT_ITS_START: &str = r#"class RSpec::Core::Example
+  prepend(Module.new do
+    def start(reporter)
+      return super unless description == "terminated"
+      reporter.example_started(self)
+      Process.kill(:TERM, $$)
+      sleep
+    end
+  end)
+end
+RSpec.describe "starts" do
+  it("terminated") { expect(1).to eq(1) }
+  it("other") { expect(1).to eq(1) }
+end"#;
+
+#[test]
+fn a_signal_at_the_start_of_an_example_is_named() {
+    let env = TestEnv::with_spec(TERMINATED_AT_ITS_START);
+    let ran = env.run(&["run", "-w", "1"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.terminal());
+    let recorded = env.recorded();
+    recorded.assert_accounted(2);
+    let crashed = recorded.finals().into_values().find(|ended| ended.status == "crashed");
+    let ended = &crashed.unwrap().event;
+    assert_eq!(ended["signal"], 15, "{ended}");
+    env.assert_complete();
 }
 
 fn parent_of(pid: i32) -> i32 {

@@ -86,6 +86,8 @@ module Proctor
       rescue SignalException => error
         die_of(error.signo)
       rescue Exception => error # rubocop:disable Lint/RescueException
+        signal = signal_behind(error)
+        die_of(signal.signo) if signal
         warn("#{error.class}: #{error.message}", *error.backtrace.to_a.first(20))
         end_process(1)
       ensure
@@ -209,6 +211,12 @@ module Proctor
         return {} unless @events
 
         { started: @events.started, finished: @events.finished, errors: @events.errors }
+      end
+
+      # A signal that arrives while a framework starts an example makes its `ensure` clauses fail, and their error takes its place.
+      def signal_behind(error)
+        error = error.cause until error.nil? || error.is_a?(SignalException)
+        error
       end
 
       def die_of(signal)
