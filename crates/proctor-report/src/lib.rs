@@ -50,7 +50,7 @@ pub use live::LiveLines;
 pub use markdown::{MARKDOWN_LIMIT, markdown, markdown_of};
 pub use mode::{AGENT_HINTS, AGENT_VARIABLES, CI_VARIABLES, Mode, TerminalProperties, auto_mode};
 pub use otlp::{CONVENTIONS, otlp_traces};
-pub use reporter::{Grouped, Interleaved, Quiet, Reporter, Terse};
+pub use reporter::{AgentLines, Grouped, Interleaved, Quiet, Reporter, Terse};
 pub use style::{Paint, Style, duration};
 pub use summary::{SummaryOptions, summary};
 pub use transcript::{Detail, transcript, write_transcript};

@@ -15,6 +15,8 @@ pub enum Mode {
     Quiet,
     /// Failures and one line, as short as can be: for coding agents.
     Terse,
+    /// A JSON line per failure and one for the run: for programs.
+    AgentLines,
 }
 
 /// Properties of the terminal and of the environment.

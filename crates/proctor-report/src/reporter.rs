@@ -1,5 +1,6 @@
 //! Views of a running run: events in, text out. Nothing here prints, waits or looks at a clock.
 
+mod agent_lines;
 mod grouped;
 mod interleaved;
 mod quiet;
@@ -10,6 +11,7 @@ use proctor_record::RunData;
 use proctor_text::pluralize;
 use proctor_verdict::AttemptKey as Key;
 
+pub use agent_lines::AgentLines;
 pub use grouped::Grouped;
 pub use interleaved::Interleaved;
 pub use quiet::Quiet;

@@ -102,7 +102,7 @@ pub(crate) fn counts_line(run: &RunData, options: &SummaryOptions, style: Style)
 }
 
 /// What is wrong with the account: every planned repetition must have ended in some way.
-fn discrepancy(run: &RunData) -> Option<String> {
+pub(crate) fn discrepancy(run: &RunData) -> Option<String> {
     let summary = run.summary();
     // An older stream may announce examples or repetitions.
     let seen = match run.planned_repetitions {

@@ -267,12 +267,13 @@ fn no_view_lets_an_agent_drive_the_terminal() {
     }
 }
 
-fn every_view() -> [Box<dyn Reporter>; 4] {
+fn every_view() -> [Box<dyn Reporter>; 5] {
     [
         Box::new(Interleaved::new(NO_COLOR, options(), true)),
         Box::new(Grouped::new(NO_COLOR, options())),
         Box::new(Quiet::new(NO_COLOR, options(), 50)),
         Box::new(Terse::new(NO_COLOR, options())),
+        Box::new(AgentLines::new()),
     ]
 }
 

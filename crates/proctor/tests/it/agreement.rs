@@ -16,7 +16,7 @@ use proctor_record::{
     Aggregator, Reader, RecordingState, RunData, RunInfo, RunStore, Severity, validate,
 };
 use proctor_report::{
-    Detail, Grouped, Interleaved, Quiet, Reporter, Style, SummaryOptions, Terse,
+    AgentLines, Detail, Grouped, Interleaved, Quiet, Reporter, Style, SummaryOptions, Terse,
     github_annotations, junit, markdown, run_json, summary, transcript,
 };
 use proctor_runner::{
@@ -195,7 +195,7 @@ fn disagreement(said: &Answer, so: &Answer) -> Option<String> {
 type Surface = (&'static str, fn(&Played) -> Answer);
 
 /// Every surface that needs no files.
-const SURFACES: [Surface; 17] = [
+const SURFACES: [Surface; 18] = [
     ("fold", fold),
     ("outline", outline),
     ("validate", validation),
@@ -206,6 +206,7 @@ const SURFACES: [Surface; 17] = [
     ("transcript", transcript_line),
     ("summary", summary_text),
     ("terse", |played| live(played, &mut Terse::new(PLAIN, SummaryOptions::default()))),
+    ("agent lines", agent_lines),
     ("quiet", |played| live(played, &mut Quiet::new(PLAIN, SummaryOptions::default(), 80))),
     ("grouped", |played| live(played, &mut Grouped::new(PLAIN, SummaryOptions::default()))),
     ("interleaved", |played| {
@@ -338,6 +339,25 @@ fn live(played: &Played, reporter: &mut dyn Reporter) -> Answer {
         reporter.event(event);
     }
     Answer { counts: Some(counts_line(&reporter.finish(&played.run))), ..Answer::default() }
+}
+
+/// The last line says what became of the run; one line for each example that fails it.
+fn agent_lines(played: &Played) -> Answer {
+    let text = AgentLines::new().finish(&played.run);
+    let mut lines: Vec<Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let told = lines.pop().unwrap();
+    assert_eq!(told["type"], "summary");
+    let word = told["verdict"].as_str().or(told["state"].as_str());
+    let failures = lines.iter().filter(|line| line["type"] == "failure").count();
+    assert_eq!(told["counts"]["failures"], failures, "{text}");
+    Answer {
+        word: word.map(ToOwned::to_owned),
+        exit_code: exit_code(&told["exit_code"]),
+        failures: Some(failures as u64),
+        counts: Some(numbers(&told["counts"], &WORDS)),
+        ..Answer::default()
+    }
 }
 
 fn side(played: &Played) -> Answer {

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::env::{Ran, TestEnv};
+use crate::env::{Ran, TestEnv, repository};
 use crate::recorded::Recorded;
 
 #[test]
@@ -327,4 +327,45 @@ fn slow_examples_and_the_slowest_are_named() {
     let said = env.recorded().output("dawdles", "stderr");
     assert!(said.iter().any(|line| line.contains("still running")), "{said:?}");
     assert!(ran.stdout.contains("lowest"), "{}", ran.terminal());
+}
+
+const CART: &str = r#"RSpec.describe "Cart" do
+  it("adds up") { expect(1 + 1).to eq(3) }
+  it("is empty") { expect([]).to be_empty }
+end
+"#;
+
+/// The sample of docs/running.md is what a run prints, and standard output holds nothing but JSON lines.
+#[test]
+fn programs_get_a_line_of_json_for_each_failure_and_one_for_the_run() {
+    let env = TestEnv::new();
+    env.write("spec/cart_spec.rb", CART);
+    let ran = env.run(&["run", "--ui", "agent"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.terminal());
+    let lines: Vec<Value> =
+        ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let [failure, summary] = lines.as_slice() else { panic!("{}", ran.terminal()) };
+    let page = std::fs::read_to_string(repository().join("docs/running.md")).unwrap();
+    let sample = page.lines().find(|line| line.starts_with(r#"{"type":"failure""#)).unwrap();
+    assert_eq!(ran.stdout.lines().next(), Some(sample));
+    assert_eq!(summary["verdict"], "failed");
+    assert_eq!(summary["exit_code"], 1);
+    assert_eq!(summary["counts"]["passed"], 1);
+    let again = failure["rerun"].as_str().unwrap().strip_prefix("proctor ").unwrap();
+    let again: Vec<&str> = again.split(' ').collect();
+    assert!(env.run(&again).stdout.contains("1 example: 1 failed"));
+}
+
+/// Nothing ran that could be trusted: the only line says so, and that there is no pass.
+#[test]
+fn programs_are_told_that_nothing_could_be_loaded() {
+    let env = TestEnv::with_spec("RSpec.describe('A') { it('b') { }");
+    let ran = env.run(&["run", "--ui", "agent"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.terminal());
+    let lines: Vec<Value> =
+        ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines[0]["type"], "error", "{}", ran.terminal());
+    let summary = lines.last().unwrap();
+    assert_eq!((&summary["type"], &summary["exit_code"]), (&"summary".into(), &2.into()));
+    assert_ne!(summary["verdict"], "passed");
 }

@@ -191,6 +191,8 @@ pub(crate) enum UiChoice {
     Quiet,
     /// Failures and one line of summary
     Terse,
+    /// A line of JSON for each failure and one for the run
+    Agent,
 }
 
 /// What concerns a run as a whole, and a run that nobody waits for.

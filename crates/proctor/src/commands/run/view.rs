@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use proctor_events::{Body, Event, Filter, Subscription, Timestamp};
 use proctor_report::{
-    Grouped, Interleaved, Mode, Quiet, Reporter, SummaryOptions, Terse, without_workflow_commands,
+    AgentLines, Grouped, Interleaved, Mode, Quiet, Reporter, SummaryOptions, Terse,
+    without_workflow_commands,
 };
 use proctor_runner::{Controller, RepeatReport};
 
@@ -72,6 +73,7 @@ fn mode(arguments: &RunArguments) -> Mode {
         Some(UiChoice::Grouped) => Mode::Grouped,
         Some(UiChoice::Quiet) => Mode::Quiet,
         Some(UiChoice::Terse) => Mode::Terse,
+        Some(UiChoice::Agent) => Mode::AgentLines,
         // Standard output is for the formatters of RSpec: progress on standard error is enough.
         None if formatters::take_stdout(&arguments.selection.rspec) => Mode::Quiet,
         None => display_mode::detect(),
@@ -94,6 +96,7 @@ fn reporter(mode: Mode, arguments: &RunArguments, terminal: &Terminal) -> Box<dy
         Mode::Quiet => Box::new(Quiet::new(style, options, Quiet::DEFAULT_WIDTH)),
         Mode::Grouped => Box::new(Grouped::new(style, options)),
         Mode::Terse => Box::new(Terse::new(style, options)),
+        Mode::AgentLines => Box::new(AgentLines::new()),
         Mode::Interleaved | Mode::Interactive => {
             Box::new(Interleaved::new(style, options, arguments.verbose))
         }
