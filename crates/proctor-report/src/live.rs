@@ -69,7 +69,7 @@ impl LiveLines {
         let known = AttemptKey::of(event).and_then(|key| self.running.remove(&key));
         let title = known.unwrap_or_else(|| terminal_lines::title_at_end(event, finished));
         let mut shown = vec![terminal_lines::finished_title(event, finished, &title, self.style)];
-        shown.extend(indented(terminal_lines::finished_body(finished, self.style)));
+        shown.extend(indented(terminal_lines::finished_body(finished, &[], self.style)));
         shown
     }
 }

@@ -126,6 +126,10 @@ impl TextPage {
     pub(crate) fn check(&mut self, evaluation: &Evaluation) {
         let mark = match evaluation.passed {
             Some(true) => self.style.paint(Paint::Good, "✓"),
+            // It decides nothing, so it does not look like a failure.
+            Some(false) if evaluation.mode == EvaluationMode::Soft => {
+                self.style.paint(Paint::Warn, "~")
+            }
             Some(false) => self.style.paint(Paint::Bad, "✗"),
             None => self.style.paint(Paint::Warn, "?"),
         };

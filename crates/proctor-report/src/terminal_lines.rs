@@ -1,7 +1,8 @@
 //! One event as a few lines of a terminal: what all live views share. The words are in [`crate::event_text`].
 
 use proctor_events::{
-    Body, ErrorOutsideExample, Event, ExampleFinished, ExampleStarted, Json, Status, WorkerExited,
+    Body, ErrorOutsideExample, EvaluationMode, Event, ExampleFinished, ExampleStarted, Json,
+    Status, WorkerExited,
 };
 use proctor_record::WORKSPACE_WARNING;
 use proctor_text::{printable, shorten};
@@ -73,8 +74,12 @@ pub(crate) fn finished_title(
     format!("{mark} {title}  {}", style.paint(Paint::Dim, notes.join(" · ")))
 }
 
-/// Why it ended that way, where the title does not say it: an excerpt of a failure.
-pub(crate) fn finished_body(finished: &ExampleFinished, style: Style) -> Vec<String> {
+/// Why it ended that way, where the title does not say it: an excerpt of a failure. What stands among the lines shown before is left out.
+pub(crate) fn finished_body(
+    finished: &ExampleFinished,
+    shown: &[String],
+    style: Style,
+) -> Vec<String> {
     if finished.status == Status::Pending {
         return Vec::new();
     }
@@ -85,6 +90,7 @@ pub(crate) fn finished_body(finished: &ExampleFinished, style: Style) -> Vec<Str
     let message = exception.map(|e| e.message.as_str()).or(finished.message.as_deref());
     let mut lines: Vec<String> = without_repeats(message.unwrap_or_default())
         .into_iter()
+        .filter(|line| !shown.contains(&failed_check(line)))
         .take(EXCERPT_LINES)
         .map(|line| style.paint(Paint::Bad, shorten(&line, 200)))
         .collect();
@@ -92,6 +98,11 @@ pub(crate) fn finished_body(finished: &ExampleFinished, style: Style) -> Vec<Str
     let backtrace = backtrace.iter().take(EXCERPT_LINES);
     lines.extend(backtrace.map(|line| style.paint(Paint::Dim, shorten(line, 200))));
     lines
+}
+
+/// The line of a check that decided against an example.
+fn failed_check(text: &str) -> String {
+    format!("✗ {}", shorten(text, 200))
 }
 
 /// The lines of a message that say something. An example and its hooks may fail with the same words, which stand in paragraphs of
@@ -158,7 +169,15 @@ pub(crate) fn within_example(body: &Body, style: Style) -> Vec<String> {
         }
         Body::EvaluationRecorded(check) if check.passed != Some(true) => {
             let text = check.failure_message.as_ref().or(check.description.as_ref());
-            vec![format!("✗ {}", shorten(text.map_or("a check did not hold", |t| t), 200))]
+            let text = text.map_or("a check did not hold", String::as_str);
+            let line = match (&check.mode, check.passed) {
+                (EvaluationMode::Soft, Some(_)) => {
+                    style.paint(Paint::Warn, format!("~ soft: {}", shorten(text, 200)))
+                }
+                (_, Some(_)) => failed_check(text),
+                (_, None) => style.paint(Paint::Warn, format!("? {}", shorten(text, 200))),
+            };
+            vec![line]
         }
         Body::AgentError(error) => {
             let text = error_with_class(error.error_class.as_deref(), &error.message);

@@ -70,7 +70,7 @@ fn main() -> ExitCode {
             room.stop.store(true, Ordering::Relaxed);
             room.kill.store(true, Ordering::Relaxed);
         }
-        Command::CopyText(_) | Command::Redraw => {}
+        Command::CopyText(_) | Command::RunAgain(_) | Command::Redraw => {}
     });
     let joined = runner.join();
     match outcome {

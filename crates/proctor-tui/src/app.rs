@@ -5,13 +5,14 @@
 
 use std::time::Duration;
 
-use proctor_events::{Event, Timestamp};
+use proctor_events::{Event, ExampleId, Timestamp};
 use proctor_report::Style;
 use ratatui::layout::Size;
 
 use crate::control::Control;
 use crate::input::{Command, Input, KeyPress};
 use crate::keys::{self, Action};
+use crate::list::failed_ids;
 use crate::model::Model;
 use crate::reader::Reader;
 
@@ -27,8 +28,18 @@ pub struct Setup {
     pub controls_run: bool,
     /// Whether to leave when the run has finished.
     pub exit_when_done: bool,
+    /// Whether examples can be run again from here.
+    pub can_run_again: CanRunAgain,
     /// The time when the app began.
     pub began: Timestamp,
+}
+
+/// Whether the caller of the screen makes another run for [`Command::RunAgain`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum CanRunAgain {
+    Yes,
+    No,
 }
 
 /// The time, as it was passed in.
@@ -158,11 +169,39 @@ impl App {
             Action::Stop => Some(self.leave()),
             Action::Redraw => Some(Command::Redraw),
             Action::Copy => self.reader.rerun(&self.model).map(Command::CopyText),
+            Action::RunAgain => self.run_again(Reader::chosen_ids),
+            Action::RunFailuresAgain => self.run_again(|_, model| failed_ids(model)),
             action => {
                 self.reader.apply_action(action, &mut self.model, self.clock.now, self.size);
                 None
             }
         }
+    }
+
+    /// Asks for another run of some examples, if that can be done now.
+    fn run_again(&mut self, ids: impl Fn(&Reader, &Model) -> Vec<ExampleId>) -> Option<Command> {
+        let problem = if self.is_stoppable() {
+            "the run is still going: q stops it"
+        } else if self.setup.can_run_again == CanRunAgain::No {
+            "this screen cannot run anything: y copies the command"
+        } else {
+            let ids = ids(&self.reader, &self.model);
+            if !ids.is_empty() {
+                return Some(Command::RunAgain(ids));
+            }
+            "no example is chosen, or none has failed"
+        };
+        self.reader.notice = Some(problem);
+        None
+    }
+
+    /// The run is over and everything about it is written: from now on its failures are walked through.
+    pub(crate) fn begin_review(&mut self, can_run_again: CanRunAgain) {
+        self.setup.controls_run = false;
+        self.setup.exit_when_done = false;
+        self.setup.can_run_again = can_run_again;
+        self.reader.begin_review(&self.model);
+        self.changed = true;
     }
 
     fn leave(&mut self) -> Command {

@@ -7,6 +7,7 @@ use ratatui::layout::Rect;
 
 use crate::app::App;
 use crate::canvas::{out_of_sight, rows, rule};
+use crate::conversation_list::{self, RowsDrawing};
 use crate::footer::Footer;
 use crate::header::Header;
 use crate::layout::{Areas, LayoutSize, areas};
@@ -47,7 +48,8 @@ struct Drawing<'a> {
 impl Drawing<'_> {
     fn header(&self, buffer: &mut Buffer) {
         let model = &self.app.model;
-        let workers = model.workers.all().iter().filter(|worker| worker.tab != Tab::Run).count();
+        let is_worker = |worker: &&Worker| matches!(worker.tab, Tab::Worker(_));
+        let workers = model.workers.all().iter().filter(is_worker).count();
         let now = self.app.clock.wall();
         let header = Header { run: &model.run, workers, now, theme: self.theme };
         header.draw(self.areas.layout_size, self.areas.header, buffer);
@@ -56,6 +58,7 @@ impl Drawing<'_> {
     fn page(&self, buffer: &mut Buffer) {
         let (reader, model) = (&self.app.reader, &self.app.model);
         match reader.page {
+            OpenPage::Workers if reader.shows_rows(model) => self.conversations(buffer),
             OpenPage::Workers => {
                 if let Some(worker) = model.workers.shown() {
                     self.text(&worker_heading(worker), &worker.line_buffer, worker.scroll, buffer);
@@ -78,6 +81,22 @@ impl Drawing<'_> {
                 self.text(&title, &reader.detail(model), scroll, buffer);
             }
         }
+    }
+
+    fn conversations(&self, buffer: &mut Buffer) {
+        let (reader, model) = (&self.app.reader, &self.app.model);
+        let rows = model.conversations.rows(model.run.data());
+        let title = conversation_list::heading(model.conversations.counts(model.run.data()));
+        rule(buffer, self.areas.heading, self.theme, &title, "Enter opens");
+        let drawing = RowsDrawing {
+            rows: &rows,
+            run: &model.run,
+            search: &reader.search,
+            now: self.app.clock.wall(),
+            frame: self.app.clock.frame(),
+            theme: self.theme,
+        };
+        reader.conversations.draw(&drawing, self.areas.body, buffer);
     }
 
     fn text(&self, title: &str, line_buffer: &LineBuffer, scroll: Scroll, buffer: &mut Buffer) {
@@ -117,7 +136,8 @@ impl Drawing<'_> {
             (OpenPage::Workers, true) => "q stop",
             (OpenPage::Workers, false) => "q quit",
         };
-        let copy = matches!(self.app.reader.page, OpenPage::List | OpenPage::Detail(_));
+        let copy = matches!(self.app.reader.page, OpenPage::List | OpenPage::Detail(_))
+            || self.app.reader.conversations.has_choice();
         let mut hints = vec![leave.to_owned(), "? help".to_owned()];
         if copy {
             hints.push("y copy command".to_owned());
@@ -133,6 +153,7 @@ impl Drawing<'_> {
 fn worker_heading(worker: &Worker) -> String {
     let mut parts = match worker.tab {
         Tab::Worker(_) => vec![format!("worker {}", worker.label())],
+        Tab::Conversations => vec!["conversations".to_owned()],
         Tab::Run => vec!["outside workers".to_owned()],
     };
     parts.extend(worker.pid.map(|pid| format!("pid {pid}")));

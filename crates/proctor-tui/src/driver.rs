@@ -8,14 +8,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use proctor_events::Timestamp;
+use proctor_events::{ExampleId, Timestamp};
 use proctor_report::Style;
 use ratatui::crossterm::event;
 
-use crate::app::{App, Setup};
+use crate::app::{App, CanRunAgain, Setup};
 use crate::clipboard::copy_sequence;
 use crate::input::{Command, Input};
-use crate::source::{EventSource, SourcePoll};
+use crate::source::{EventList, EventSource, SourcePoll};
 use crate::terminal::{Screen, input};
 
 /// The time between two drawings: 20 a second.
@@ -30,22 +30,28 @@ pub struct ScreenOptions {
     pub style: Style,
     /// Whether the run is ours: `q` then stops it, and leaves only when it is over.
     pub controls_run: bool,
-    /// Whether to leave when the run has finished; else the screen stays until `q`.
+    /// Whether to leave when the run has finished; else the screen stays until `q`. [`review`] opens it again.
     pub exit_when_done: bool,
     /// Leaves as soon as this is set, for a caller that is being ended.
     pub stop: Arc<AtomicBool>,
 }
 
 /// How it ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct ScreenOutcome {
     /// Whether the run had finished when the screen closed.
     pub finished: bool,
+    /// The screen as it was, for [`review`]; absent where the user left it.
+    pub closed: Option<ClosedScreen>,
     /// How many events were never shown.
     pub dropped: u64,
     /// Panics of other threads that were kept off the screen, for the caller to print.
     pub panics: Vec<String>,
 }
+
+/// A screen that has closed by itself, with all that it knows of its run.
+#[derive(Debug)]
+pub struct ClosedScreen(App);
 
 /// Why the screen could not be shown, or not any longer.
 #[derive(Debug, thiserror::Error)]
@@ -87,16 +93,42 @@ pub fn run(
         style: options.style,
         controls_run: options.controls_run,
         exit_when_done: options.exit_when_done,
+        can_run_again: CanRunAgain::No,
         began: Timestamp::now(),
     });
     let began = Instant::now();
-    let mut driver = Driver { screen, app, source, on_command, began, ended: false, quit: false };
+    let mut driver =
+        Driver { screen, app, source, on_command, began, ended: false, quit: false, left: false };
     driver.run(&options.stop)?;
+    let Driver { screen, app, source, left, .. } = driver;
     Ok(ScreenOutcome {
-        finished: driver.app.is_finished(),
-        dropped: driver.source.dropped(),
-        panics: driver.screen.panics(),
+        finished: app.is_finished(),
+        dropped: source.dropped(),
+        panics: screen.panics(),
+        closed: (!left).then_some(ClosedScreen(app)),
     })
+}
+
+/// Opens the screen of a finished run again, at its failures, until the reader leaves. Returns the examples that are to be run again.
+pub fn review(
+    closed: ClosedScreen,
+    can_run_again: CanRunAgain,
+) -> Result<Vec<ExampleId>, TuiError> {
+    let screen = Screen::open().map_err(TuiError::Terminal)?;
+    let ClosedScreen(mut app) = closed;
+    app.begin_review(can_run_again);
+    let mut wanted = Vec::new();
+    let on_command = |command: &Command| {
+        if let Command::RunAgain(ids) = command {
+            wanted.clone_from(ids);
+        }
+    };
+    let (source, began) = (EventList(std::iter::empty()), Instant::now());
+    let mut driver =
+        Driver { screen, app, source, on_command, began, ended: true, quit: false, left: false };
+    driver.run(&AtomicBool::new(false))?;
+    drop(driver);
+    Ok(wanted)
 }
 
 struct Driver<S, F> {
@@ -107,6 +139,8 @@ struct Driver<S, F> {
     began: Instant,
     ended: bool,
     quit: bool,
+    /// Whether it was the user who left.
+    left: bool,
 }
 
 impl<S: EventSource, F: FnMut(&Command)> Driver<S, F> {
@@ -165,9 +199,13 @@ impl<S: EventSource, F: FnMut(&Command)> Driver<S, F> {
     }
 
     fn update(&mut self, input: Input) -> Result<(), TuiError> {
+        let is_key = matches!(input, Input::Key(_));
         for command in self.app.update(input) {
             match &command {
-                Command::Quit => self.quit = true,
+                Command::Quit | Command::RunAgain(_) => {
+                    self.quit = true;
+                    self.left |= is_key;
+                }
                 Command::Redraw => self.screen.clear().map_err(TuiError::Terminal)?,
                 Command::CopyText(text) => {
                     self.screen.send(&copy_sequence(text)).map_err(TuiError::Terminal)?;

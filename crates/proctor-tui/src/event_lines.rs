@@ -203,7 +203,8 @@ fn invariant(payload: &InvariantEvaluated) -> Vec<TextLine> {
     let mut notes = Vec::new();
     notes.extend(payload.topic.as_ref().map(|topic| format!("topic {topic}")));
     notes.extend(payload.mode.as_ref().filter(|mode| **mode == EvaluationMode::Soft).map(soft));
-    let mut lines = vec![check(Some(payload.passed), label, &notes)];
+    let is_soft = payload.mode == Some(EvaluationMode::Soft);
+    let mut lines = vec![check(Some(payload.passed), is_soft, label, &notes)];
     if !payload.passed {
         lines.extend(payload.message.iter().flat_map(|text| explained("", text)));
     }
@@ -217,7 +218,8 @@ fn evaluation(payload: &EvaluationRecorded) -> Vec<TextLine> {
     notes.extend(payload.evaluation_type.clone());
     notes.extend(Some(&payload.mode).filter(|mode| **mode == EvaluationMode::Soft).map(soft));
     notes.extend(payload.score.map(|score| format!("score {score:.2}")));
-    let mut lines = vec![check(payload.passed, label, &notes)];
+    let is_soft = payload.mode == EvaluationMode::Soft;
+    let mut lines = vec![check(payload.passed, is_soft, label, &notes)];
     if payload.passed != Some(true) {
         lines.extend(payload.failure_message.iter().flat_map(|text| explained("", text)));
     }
@@ -229,9 +231,11 @@ fn soft(_: &EvaluationMode) -> String {
     "soft".to_owned()
 }
 
-fn check(passed: Option<bool>, label: &str, notes: &[String]) -> TextLine {
+/// A soft check that does not hold decides nothing, so it does not look like a failure.
+fn check(passed: Option<bool>, is_soft: bool, label: &str, notes: &[String]) -> TextLine {
     let (sign, paint, word) = match passed {
         Some(true) => ("✓", Paint::Good, ""),
+        Some(false) if is_soft => ("~", Paint::Warn, "does not hold: "),
         Some(false) => ("✗", Paint::Bad, "does not hold: "),
         None => ("?", Paint::Warn, "no verdict: "),
     };

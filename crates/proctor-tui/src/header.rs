@@ -52,13 +52,17 @@ impl Header<'_> {
 
     /// Elapsed time, or how it ended.
     fn clock(&self) -> Line<'static> {
-        let workers = pluralize(self.workers, "worker");
+        // Conversations have none.
+        let workers = match self.workers {
+            0 => String::new(),
+            count => format!("{} · ", pluralize(count, "worker")),
+        };
         let (paint, words) = match self.run.verdict(self.now) {
             Some((paint, verdict)) => (Some(paint), verdict),
             None => (None, clock_time(self.run.elapsed(self.now).seconds())),
         };
         let words = Span::styled(format!("{words} "), self.theme.style(paint));
-        Line::from(vec![Span::raw(format!(" {workers} · ")), words])
+        Line::from(vec![Span::raw(format!(" {workers}")), words])
     }
 
     fn bar(&self, summary: &Counts, width: usize) -> Line<'static> {
@@ -146,7 +150,7 @@ fn filled_cells(done: u64, total: u64, space: usize) -> usize {
 }
 
 /// Time while it runs: whole seconds, because it is redrawn that often.
-fn clock_time(seconds: f64) -> String {
+pub(crate) fn clock_time(seconds: f64) -> String {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

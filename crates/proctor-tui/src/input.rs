@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use proctor_events::Published;
+use proctor_events::{ExampleId, Published};
 
 /// An input of the app.
 #[derive(Debug, Clone)]
@@ -37,6 +37,8 @@ pub enum Command {
     Redraw,
     /// Put this into the clipboard.
     CopyText(String),
+    /// Close the screen and make a run of these examples.
+    RunAgain(Vec<ExampleId>),
 }
 
 /// A key with its modifier.

@@ -8,7 +8,9 @@ use crate::scroll::Motion;
 pub(crate) enum Action {
     /// The tab of the worker with this number, from 0.
     Tab(u32),
-    /// The tab of what belongs to no worker.
+    /// The tab of the conversations.
+    ConversationsTab,
+    /// The tab of what belongs to no worker and no example.
     RunTab,
     NextTab,
     PreviousTab,
@@ -23,6 +25,10 @@ pub(crate) enum Action {
     Open,
     Back,
     Copy,
+    RunAgain,
+    RunFailuresAgain,
+    NextFailure,
+    PreviousFailure,
     Redraw,
     Help,
     Stop,
@@ -44,9 +50,10 @@ const BINDINGS: &[Binding] = &[
     bind(
         &[Key::Right, Key::Char('l'), Key::Tab],
         Action::NextTab,
-        ("0-9 r  h l ← →", "worker; r is the run itself"),
+        ("0-9 c r  h l ← →", "worker; c conversations, r the run itself"),
     ),
     bind(&[Key::Left, Key::Char('h'), Key::BackTab], Action::PreviousTab, ("", "")),
+    bind(&[Key::Char('c')], Action::ConversationsTab, ("", "")),
     bind(&[Key::Char('r')], Action::RunTab, ("", "")),
     bind(
         &[Key::Down, Key::Char('j')],
@@ -76,6 +83,14 @@ const BINDINGS: &[Binding] = &[
     bind(&[Key::Enter], Action::Open, ("Enter", "open the chosen example")),
     bind(&[Key::Esc, Key::Backspace], Action::Back, ("Esc", "back; end the search")),
     bind(&[Key::Char('y')], Action::Copy, ("y", "copy the command that runs it again")),
+    bind(&[Key::Char(']')], Action::NextFailure, ("] [", "next and previous failure")),
+    bind(&[Key::Char('[')], Action::PreviousFailure, ("", "")),
+    bind(
+        &[Key::Char('x')],
+        Action::RunAgain,
+        ("x X", "after the run: run this, all failures again"),
+    ),
+    bind(&[Key::Char('X')], Action::RunFailuresAgain, ("", "")),
     bind(&[Key::Char('?')], Action::Help, ("?", "this page")),
     bind(&[Key::Char('q')], Action::Stop, ("q", "back; stop the run; again: kill it; quit")),
 ];
@@ -127,6 +142,6 @@ mod tests {
         assert_eq!(action(Key::Char('3').into()), Some(Action::Tab(3)));
         let press = KeyPress { key: Key::Char('c'), ctrl: true };
         assert_eq!(action(press), Some(Action::Interrupt));
-        assert_eq!(action(Key::Char('c').into()), None);
+        assert_eq!(action(Key::Char('c').into()), Some(Action::ConversationsTab));
     }
 }

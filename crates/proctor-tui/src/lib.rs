@@ -12,6 +12,8 @@ mod app;
 mod canvas;
 mod clipboard;
 mod control;
+mod conversation_list;
+mod conversations;
 mod detail;
 mod draw;
 mod driver;
@@ -36,8 +38,10 @@ mod text;
 mod theme;
 mod workers;
 
-pub use app::{App, Setup};
+pub use app::{App, CanRunAgain, Setup};
 pub use draw::draw;
-pub use driver::{ScreenOptions, ScreenOutcome, TuiError, run, terminal_size};
+pub use driver::{
+    ClosedScreen, ScreenOptions, ScreenOutcome, TuiError, review, run, terminal_size,
+};
 pub use input::{Command, Input, Key, KeyPress};
 pub use source::{EventList, EventSource, FollowedFile, SourcePoll};

@@ -2,7 +2,7 @@
 //!
 //! What is chosen is held by name, not by place, so that it stays chosen while the list grows.
 
-use proctor_events::Status;
+use proctor_events::{ExampleId, Status};
 use proctor_record::{Attempt, Example, OutsideError, RunData};
 use proctor_report::Paint;
 use proctor_text::display_width;
@@ -14,6 +14,7 @@ use ratatui::text::{Line, Span};
 
 use crate::canvas::put;
 use crate::header::brief;
+use crate::model::Model;
 use crate::run_view::{LineOwner, RunView};
 use crate::scroll::Motion;
 use crate::search::Search;
@@ -57,7 +58,27 @@ pub(crate) fn items(run: &RunData, which: ListFilter) -> Vec<Item<'_>> {
         .collect()
 }
 
+/// The ids of the examples among the failures, each once.
+pub(crate) fn failed_ids(model: &Model) -> Vec<ExampleId> {
+    let mut ids = Vec::new();
+    for item in items(model.run.data(), ListFilter::Failures) {
+        if let Some(id) = item.example_id()
+            && !ids.contains(id)
+        {
+            ids.push(id.clone());
+        }
+    }
+    ids
+}
+
 impl Item<'_> {
+    pub(crate) fn example_id(&self) -> Option<&ExampleId> {
+        match self {
+            Self::Outside(..) => None,
+            Self::Attempt(example, _) => example.id.as_ref(),
+        }
+    }
+
     pub(crate) fn key(&self) -> ItemKey {
         match self {
             Self::Outside(place, _) => ItemKey::Outside(*place),
@@ -79,7 +100,7 @@ impl Item<'_> {
     }
 
     /// Whether it belongs among the failures; what passed only on a retry does, and what the run refuses though it passed.
-    fn belongs_to_failures(&self, run: &RunData) -> bool {
+    pub(crate) fn belongs_to_failures(&self, run: &RunData) -> bool {
         match self {
             Self::Outside(..) => true,
             Self::Attempt(example, attempt) => {
@@ -93,6 +114,10 @@ impl Item<'_> {
                     || (attempt.status.as_ref().is_some_and(bad) && (!attempt.is_final || fails()))
             }
         }
+    }
+
+    pub(crate) fn is_running(&self) -> bool {
+        matches!(self, Self::Attempt(_, attempt) if attempt.status.is_none())
     }
 
     fn sign(&self) -> (String, Paint) {
@@ -153,18 +178,17 @@ impl ListPane {
         self.chosen = items.get(place.min(items.len().saturating_sub(1))).map(Item::key);
     }
 
+    pub(crate) fn has_choice(&self) -> bool {
+        self.chosen.is_some()
+    }
+
+    pub(crate) fn choose_key(&mut self, key: ItemKey) {
+        self.chosen = Some(key);
+    }
+
     pub(crate) fn step(&mut self, motion: Motion, items: &[Item<'_>], height: u16) {
-        let place = self.place(items);
-        let page = usize::from(height).saturating_sub(1).max(1);
-        let wanted = match motion {
-            Motion::Up => place.saturating_sub(1),
-            Motion::Down => place + 1,
-            Motion::PageUp => place.saturating_sub(page),
-            Motion::PageDown => place + page,
-            Motion::Top => 0,
-            Motion::End => usize::MAX,
-        };
-        self.choose(items, wanted);
+        let place = motion.apply_to_place(self.place(items), height);
+        self.choose(items, place);
     }
 
     pub(crate) fn draw(

@@ -5,16 +5,18 @@ use std::time::Duration;
 
 use proctor_events::{Body, Event};
 
+use crate::conversations::Conversations;
 use crate::event_lines::{EventLines, is_failure};
 use crate::run_view::{AttemptLines, LineOwner, RunView};
 use crate::text::TextLine;
 use crate::workers::{Tab, Workers};
 
-/// The run, its workers, and the lines of its attempts.
+/// The run, its workers and conversations, and the lines of its attempts.
 #[derive(Debug, Default)]
 pub(crate) struct Model {
     pub(crate) run: RunView,
     pub(crate) workers: Workers,
+    pub(crate) conversations: Conversations,
     pub(crate) attempt_lines: AttemptLines,
     event_lines: EventLines,
 }
@@ -30,6 +32,9 @@ impl Model {
         let lines = self.event_lines.lines_for(event, &title);
         let lines: Vec<Arc<TextLine>> = lines.into_iter().map(Arc::new).collect();
         self.keep_attempt_lines(event, &lines);
+        if self.workers.tab_of(event) == Tab::Conversations {
+            self.conversations.observe(event, lines.iter().map(|line| &**line));
+        }
         let tab = self.workers.observe(event, &title, &lines, now)?;
         is_failure(event).then_some(tab)
     }

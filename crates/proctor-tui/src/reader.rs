@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use proctor_events::ExampleId;
 use ratatui::layout::Size;
 
+use crate::conversation_list::ConversationList;
 use crate::detail;
 use crate::focus::{Focus, Mode};
 use crate::help;
@@ -14,11 +16,12 @@ use crate::list::{Item, ListFilter, ListPane, items};
 use crate::model::Model;
 use crate::scroll::{LineBuffer, Motion, Scroll};
 use crate::search::{Search, SearchEdit};
-use crate::workers::Workers;
+use crate::workers::{Tab, Workers};
 
 /// The page that is open.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum OpenPage {
+    /// The tab that is shown: the lines of a worker, or the rows of conversations.
     #[default]
     Workers,
     List,
@@ -32,6 +35,9 @@ pub(crate) struct Reader {
     pub(crate) focus: Focus,
     pub(crate) page: OpenPage,
     pub(crate) list: ListPane,
+    pub(crate) conversations: ConversationList,
+    /// Whether the open item was opened from the rows of conversations, and closing it leads back there.
+    opened_from_rows: bool,
     /// The help, while it is open.
     pub(crate) help: Option<Scroll>,
     pub(crate) search: Search,
@@ -42,7 +48,10 @@ pub(crate) struct Reader {
 impl Reader {
     /// Moves to the worker that should be looked at; says whether it did.
     pub(crate) fn show_followed_worker(&mut self, workers: &mut Workers, now: Duration) -> bool {
-        let reading = workers.shown().is_some_and(|worker| worker.scroll != Scroll::End);
+        let reading = workers.shown().is_some_and(|worker| match worker.tab {
+            Tab::Conversations => self.conversations.has_choice(),
+            _ => worker.scroll != Scroll::End,
+        });
         if reading || self.search.is_editing() {
             return false;
         }
@@ -70,9 +79,11 @@ impl Reader {
             }
             // Under the help nothing else happens, because it could not be seen.
             _ if self.help.is_some() => {}
-            Action::Tab(_) | Action::RunTab | Action::NextTab | Action::PreviousTab => {
-                self.switch(action, model, now);
-            }
+            Action::Tab(_)
+            | Action::ConversationsTab
+            | Action::RunTab
+            | Action::NextTab
+            | Action::PreviousTab => self.switch(action, model, now),
             Action::Follow => self.focus.toggle(Mode::Follow, now),
             Action::Rotate => self.focus.toggle(Mode::Rotate, now),
             Action::Search => self.search.begin(),
@@ -81,8 +92,17 @@ impl Reader {
             Action::Failures => self.toggle_list(ListFilter::Failures),
             Action::Examples => self.toggle_list(ListFilter::All),
             Action::Open if self.page == OpenPage::List => self.open(model),
+            Action::Open if self.shows_rows(model) => self.open_row(model),
+            Action::NextFailure => self.go_to_failure(Motion::Down, model),
+            Action::PreviousFailure => self.go_to_failure(Motion::Up, model),
             // The app sees to these.
-            Action::Open | Action::Copy | Action::Redraw | Action::Stop | Action::Interrupt => {}
+            Action::Open
+            | Action::Copy
+            | Action::RunAgain
+            | Action::RunFailuresAgain
+            | Action::Redraw
+            | Action::Stop
+            | Action::Interrupt => {}
         }
     }
 
@@ -97,10 +117,14 @@ impl Reader {
             return true;
         }
         let (page, went) = match self.page {
+            OpenPage::Detail(_) if self.opened_from_rows => (OpenPage::Workers, true),
             OpenPage::Detail(_) => (OpenPage::List, true),
             OpenPage::List => (OpenPage::Workers, true),
-            OpenPage::Workers => (OpenPage::Workers, false),
+            OpenPage::Workers => (OpenPage::Workers, self.conversations.has_choice()),
         };
+        if self.page == OpenPage::Workers {
+            self.conversations.clear_choice();
+        }
         self.page = page;
         went
     }
@@ -114,7 +138,7 @@ impl Reader {
 
     /// The command that runs the chosen item again.
     pub(crate) fn rerun(&mut self, model: &Model) -> Option<String> {
-        if self.page == OpenPage::Workers || self.help.is_some() {
+        if self.help.is_some() || (self.page == OpenPage::Workers && !self.shows_rows(model)) {
             return None;
         }
         let command = self.chosen(model).as_ref().and_then(detail::rerun);
@@ -125,9 +149,75 @@ impl Reader {
         command
     }
 
+    /// Whether the rows of conversations are shown.
+    pub(crate) fn shows_rows(&self, model: &Model) -> bool {
+        self.page == OpenPage::Workers
+            && model.workers.shown().is_some_and(|worker| worker.tab == Tab::Conversations)
+    }
+
     pub(crate) fn chosen<'a>(&self, model: &'a Model) -> Option<Item<'a>> {
+        if self.shows_rows(model) {
+            let rows = model.conversations.rows(model.run.data());
+            return rows.get(self.conversations.place(&rows))?.item();
+        }
         let items = items(model.run.data(), self.list.which);
         items.get(self.list.place(&items)).copied()
+    }
+
+    /// Opens the conversation of the chosen row: one that runs at its end, which grows.
+    fn open_row(&mut self, model: &Model) {
+        let rows = model.conversations.rows(model.run.data());
+        let place = self.conversations.place(&rows);
+        let Some(item) = rows.get(place).and_then(|row| row.item()) else { return };
+        self.conversations.choose(&rows, place);
+        self.list.which = ListFilter::All;
+        self.list.choose_key(item.key());
+        let scroll = if item.is_running() { Scroll::End } else { Scroll::TOP };
+        self.show_detail(scroll, true);
+    }
+
+    /// The example that is chosen, or none.
+    pub(crate) fn chosen_ids(&self, model: &Model) -> Vec<ExampleId> {
+        if self.page == OpenPage::Workers && !self.shows_rows(model) {
+            return Vec::new();
+        }
+        self.chosen(model).and_then(|item| item.example_id().cloned()).into_iter().collect()
+    }
+
+    /// Shows the failures, unless the reader is looking at something already.
+    pub(crate) fn begin_review(&mut self, model: &Model) {
+        let looking = self.page != OpenPage::Workers || self.conversations.has_choice();
+        if !looking && !items(model.run.data(), ListFilter::Failures).is_empty() {
+            self.list.which = ListFilter::Failures;
+            self.page = OpenPage::List;
+        }
+    }
+
+    /// Opens the failure after or before the one that is open; the first if none is.
+    fn go_to_failure(&mut self, motion: Motion, model: &Model) {
+        let items = items(model.run.data(), ListFilter::Failures);
+        if items.is_empty() {
+            self.notice = Some("nothing has failed");
+            return;
+        }
+        let walks = matches!(self.page, OpenPage::Detail(_))
+            && self.list.which == ListFilter::Failures
+            && self.list.has_choice();
+        self.list.which = ListFilter::Failures;
+        if walks {
+            self.list.step(motion, &items, 1);
+        } else {
+            let place = self.list.place(&items);
+            self.list.choose(&items, place);
+        }
+        let from_rows = self.opened_from_rows || self.shows_rows(model);
+        self.show_detail(Scroll::TOP, from_rows);
+    }
+
+    fn show_detail(&mut self, scroll: Scroll, opened_from_rows: bool) {
+        self.page = OpenPage::Detail(scroll);
+        self.opened_from_rows = opened_from_rows;
+        self.search.current = None;
     }
 
     fn open(&mut self, model: &Model) {
@@ -135,8 +225,7 @@ impl Reader {
         if !items.is_empty() {
             // Chosen by name from now on, so that the page stays the same when the list grows.
             self.list.choose(&items, self.list.place(&items));
-            self.page = OpenPage::Detail(Scroll::TOP);
-            self.search.current = None;
+            self.show_detail(Scroll::TOP, false);
         }
     }
 
@@ -152,9 +241,13 @@ impl Reader {
             return self.switch_example(action, model);
         }
         match action {
-            Action::Tab(_) | Action::RunTab => {
-                let worker = if let Action::Tab(number) = action { Some(number) } else { None };
-                let Some(place) = model.workers.find(worker.into()) else { return };
+            Action::Tab(_) | Action::ConversationsTab | Action::RunTab => {
+                let tab = match action {
+                    Action::Tab(number) => Tab::Worker(number),
+                    Action::ConversationsTab => Tab::Conversations,
+                    _ => Tab::Run,
+                };
+                let Some(place) = model.workers.find(tab) else { return };
                 model.workers.show(place);
             }
             action => model.workers.show_neighbour(action == Action::NextTab),
@@ -182,6 +275,10 @@ impl Reader {
         }
         let body = areas(size).body.as_size();
         match self.page {
+            OpenPage::Workers if self.shows_rows(model) => {
+                let rows = model.conversations.rows(model.run.data());
+                self.conversations.step(motion, &rows, body.height);
+            }
             OpenPage::Workers => {
                 if let Some(worker) = model.workers.shown_mut() {
                     worker.scroll.step(motion, &worker.line_buffer, body);
@@ -216,15 +313,22 @@ impl Reader {
                 .map(|(number, _)| number)
                 .collect()
         };
+        let titles = |titles: Vec<String>| -> Vec<u64> {
+            let numbered = (0..).zip(titles);
+            numbered.filter(|(_, title)| found(title)).map(|(number, _)| number).collect()
+        };
         match self.page {
+            OpenPage::Workers if self.shows_rows(model) => {
+                let rows = model.conversations.rows(model.run.data());
+                titles(rows.iter().map(|row| model.run.title_of(row.example)).collect())
+            }
             OpenPage::Workers => {
                 model.workers.shown().map_or_else(Vec::new, |it| lines(&it.line_buffer))
             }
             OpenPage::Detail(_) => lines(&self.detail(model)),
             OpenPage::List => {
                 let items = items(model.run.data(), self.list.which);
-                let titles = (0..).zip(items.iter().map(|item| item.title(&model.run)));
-                titles.filter(|(_, title)| found(title)).map(|(number, _)| number).collect()
+                titles(items.iter().map(|item| item.title(&model.run)).collect())
             }
         }
     }
@@ -241,6 +345,10 @@ impl Reader {
             return;
         };
         match self.page {
+            OpenPage::Workers if self.shows_rows(model) => {
+                let rows = model.conversations.rows(model.run.data());
+                self.conversations.choose(&rows, usize::try_from(target).unwrap_or(usize::MAX));
+            }
             OpenPage::Workers => {
                 if let Some(worker) = model.workers.shown_mut() {
                     worker.scroll.show(target, &worker.line_buffer, body);
@@ -259,6 +367,10 @@ impl Reader {
 
     fn top(&self, model: &Model, body: Size) -> u64 {
         match self.page {
+            OpenPage::Workers if self.shows_rows(model) => {
+                let rows = model.conversations.rows(model.run.data());
+                Some(self.conversations.place(&rows) as u64)
+            }
             OpenPage::Workers => model
                 .workers
                 .shown()

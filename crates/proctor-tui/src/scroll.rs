@@ -123,6 +123,21 @@ pub(crate) enum Motion {
     End,
 }
 
+impl Motion {
+    /// Where a choice in a list goes from a place; places behind the end mean the last.
+    pub(crate) fn apply_to_place(self, place: usize, height: u16) -> usize {
+        let page = usize::from(height).saturating_sub(1).max(1);
+        match self {
+            Self::Up => place.saturating_sub(1),
+            Self::Down => place + 1,
+            Self::PageUp => place.saturating_sub(page),
+            Self::PageDown => place + page,
+            Self::Top => 0,
+            Self::End => usize::MAX,
+        }
+    }
+}
+
 impl Scroll {
     /// At the beginning.
     pub(crate) const TOP: Self = Self::At(0, 0);

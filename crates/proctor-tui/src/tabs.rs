@@ -64,14 +64,14 @@ fn tab(worker: &Worker, shown: bool, width: usize, frame: u64, theme: Theme) -> 
     let label = worker.label();
     // " 1 ⠋ title "
     let space = width.saturating_sub(display_width(&label) + 5);
-    let words = fit(words(worker, space), space);
+    let words = fit(&words(worker, space), space);
     let padding = " ".repeat(space.saturating_sub(display_width(&words)));
     // Brackets, because on some terminals nothing else tells the shown tab from the others.
     let (open, close) = if shown { ("[", "]") } else { (" ", " ") };
     let base = if shown { chosen() } else { ratatui::style::Style::new() };
     let name = theme.style(Some(match worker.tab {
         Tab::Worker(number) => Paint::Worker(number),
-        Tab::Run => Paint::Bold,
+        Tab::Conversations | Tab::Run => Paint::Bold,
     }));
     vec![
         Span::styled(format!("{open}{label} "), base.patch(name)),
@@ -91,13 +91,17 @@ fn state(worker: &Worker, frame: u64) -> (String, Paint) {
 }
 
 /// What it does; a word that says nothing is left out where there is no room for it.
-fn words(worker: &Worker, space: usize) -> &str {
-    match worker.title() {
+fn words(worker: &Worker, space: usize) -> String {
+    let words = match worker.title() {
+        Some(_) if worker.tab == Tab::Conversations => {
+            return format!("{} running", worker.running_examples());
+        }
         Some(title) => title.rsplit(" > ").next().unwrap_or(title),
         None if space < 5 => "",
         None if worker.exited => "ended",
         None => "idle",
-    }
+    };
+    words.to_owned()
 }
 
 #[cfg(test)]

@@ -78,6 +78,12 @@ impl TextLine {
         &self.text
     }
 
+    /// Lead and text without indentation, for a place of one row.
+    pub(crate) fn brief(&self) -> String {
+        let lead: Vec<&str> = self.lead.split_whitespace().collect();
+        format!("{} {}", lead.join(" "), self.text).trim_start().to_owned()
+    }
+
     /// The rows it takes at this width, each as a range of its text. Never none.
     pub(crate) fn wrap(&self, width: u16) -> Vec<Range<usize>> {
         wrap(&self.text, usize::from(width).saturating_sub(display_width(&self.lead)).max(8))

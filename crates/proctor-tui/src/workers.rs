@@ -1,5 +1,6 @@
-//! What every worker is doing: a tab each, with its last lines.
+//! What every worker is doing: a tab each, with its last lines, and one for all examples without a worker.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,14 +21,10 @@ const MAX_PREPARED_TABS: u32 = 64;
 pub(crate) enum Tab {
     /// A worker, from 0.
     Worker(u32),
-    /// What belongs to no worker.
+    /// Examples that run without a worker: conversations, orchestrators.
+    Conversations,
+    /// What belongs to no example and no worker.
     Run,
-}
-
-impl From<Option<u32>> for Tab {
-    fn from(worker: Option<u32>) -> Self {
-        worker.map_or(Self::Run, Self::Worker)
-    }
 }
 
 /// One worker, or the run itself.
@@ -66,12 +63,19 @@ impl Worker {
     pub(crate) fn label(&self) -> String {
         match self.tab {
             Tab::Worker(number) => number.to_string(),
+            Tab::Conversations => "c".to_owned(),
             Tab::Run => "run".to_owned(),
         }
     }
 
     pub(crate) fn is_running(&self) -> bool {
         !self.running.is_empty()
+    }
+
+    /// How many examples it runs; an example may have several repetitions at once.
+    pub(crate) fn running_examples(&self) -> usize {
+        let ids: HashSet<_> = self.running.iter().map(|(owner, _)| &owner.id).collect();
+        ids.len()
     }
 
     /// The title of what it does, if it does anything.
@@ -179,8 +183,7 @@ impl Workers {
         if lines.is_empty() && !is_state {
             return None;
         }
-        let tab = event.worker.map(Tab::Worker).or_else(|| self.worker_running(event));
-        let tab = tab.unwrap_or(Tab::Run);
+        let tab = self.tab_of(event);
         let place = self.place(tab);
         self.events += 1;
         let worker = &mut self.list[place];
@@ -193,12 +196,20 @@ impl Workers {
         Some(tab)
     }
 
-    /// The worker that runs the attempt an event is about, where the event does not say.
-    fn worker_running(&self, event: &Event) -> Option<Tab> {
-        event.example_id.as_ref()?;
+    /// The tab of an event; where it does not name the worker, that of the worker that runs its attempt.
+    pub(crate) fn tab_of(&self, event: &Event) -> Tab {
+        if let Some(number) = event.worker {
+            return Tab::Worker(number);
+        }
+        if event.example_id.is_none() {
+            return Tab::Run;
+        }
         let key = LineOwner::of(event);
-        let runs = |worker: &&Worker| worker.running.iter().any(|(running, _)| *running == key);
-        self.list.iter().find(runs).map(|worker| worker.tab)
+        let runs = |worker: &&Worker| {
+            matches!(worker.tab, Tab::Worker(_))
+                && worker.running.iter().any(|(running, _)| *running == key)
+        };
+        self.list.iter().find(runs).map_or(Tab::Conversations, |worker| worker.tab)
     }
 
     fn place(&mut self, tab: Tab) -> usize {

@@ -118,7 +118,7 @@ impl Grouped {
         });
         block.correct_name(finished);
         let title = terminal_lines::finished_title(event, finished, &block.name, self.style);
-        let body = terminal_lines::finished_body(finished, self.style);
+        let body = terminal_lines::finished_body(finished, &block.lines(self.style), self.style);
         let (worker, since) = (event.worker, event.time);
         self.held.push_back(HeldBlock { key, worker, block, title, body, since });
     }

@@ -107,7 +107,7 @@ impl Interleaved {
             |running| finished.late_title(&running.title).unwrap_or(running.title),
         );
         let line = terminal_lines::finished_title(event, finished, &title, self.style);
-        let body = terminal_lines::finished_body(finished, self.style);
+        let body = terminal_lines::finished_body(finished, &[], self.style);
         self.prefixed(worker, 0, vec![line]) + &self.prefixed(worker, 4, body)
     }
 

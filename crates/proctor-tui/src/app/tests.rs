@@ -27,6 +27,7 @@ impl Fixture {
             style: Style { color: false },
             controls_run: true,
             exit_when_done: false,
+            can_run_again: CanRunAgain::No,
             began: BEGAN.parse().unwrap(),
         };
         change(&mut setup);
@@ -361,4 +362,175 @@ fn colours_only_where_they_are_wanted() {
     };
     assert_eq!(coloured(false), 0);
     assert!(coloured(true) > 20);
+}
+
+/// Conversations as a run on a terminal tells them: no worker, several at once, repeats, a failure, a cost.
+fn conversations() -> Vec<String> {
+    let mut lines = vec![
+        r#"{"event_type":"SuiteStarted","run_id":"0199-talk","time":"2026-01-22T10:29:50Z","example_count":5,"repetition_count":16}"#.to_owned(),
+    ];
+    let mut say = |line: &str| lines.push(line.to_owned());
+    say(
+        r#"{"event_type":"ExampleStarted","example_id":"a","time":"2026-01-22T10:29:51Z","path":["Booking","books a venue for fifty people in the old town"],"location":"./booking.scenario.yaml:4"}"#,
+    );
+    say(
+        r#"{"event_type":"ExampleStarted","example_id":"b","time":"2026-01-22T10:29:52Z","path":["Booking","greets"],"repeats":3,"repeat":1,"location":"./booking.scenario.yaml:9"}"#,
+    );
+    say(
+        r#"{"event_type":"ExampleStarted","example_id":"b","time":"2026-01-22T10:29:53Z","path":["Booking","greets"],"repeats":3,"repeat":2,"location":"./booking.scenario.yaml:9"}"#,
+    );
+    say(
+        r#"{"event_type":"ExampleStarted","example_id":"c","time":"2026-01-22T10:29:54Z","path":["Refunds","refuses without a receipt"],"location":"./refunds.scenario.yaml:3"}"#,
+    );
+    say(
+        r#"{"event_type":"UserMessage","example_id":"a","turn_number":1,"text":"Hi, I need a venue"}"#,
+    );
+    say(r#"{"event_type":"ModelCall","example_id":"a","purpose":"simulator","cost_usd":0.0042}"#);
+    say(
+        r#"{"event_type":"ToolCallStarted","example_id":"a","turn_number":1,"tool_call_id":"t","tool_name":"search","arguments":{"people":50}}"#,
+    );
+    say(
+        r#"{"event_type":"UserMessage","example_id":"b","repeat":1,"turn_number":1,"text":"Hello"}"#,
+    );
+    say(
+        r#"{"event_type":"AgentResponse","example_id":"b","repeat":1,"turn_number":1,"text":"Hello! How can I help?\nWe are open."}"#,
+    );
+    say(
+        r#"{"event_type":"ExampleFinished","example_id":"b","repeat":1,"status":"passed","final":true,"checks":1,"duration_ms":120}"#,
+    );
+    say(r#"{"event_type":"UserMessage","example_id":"c","turn_number":2,"text":"No receipt"}"#);
+    say(
+        r#"{"event_type":"AgentResponse","example_id":"c","turn_number":2,"text":"I have refunded it."}"#,
+    );
+    say(
+        r#"{"event_type":"EvaluationRecorded","example_id":"c","turn_number":2,"mode":"soft","description":"be brief","passed":false}"#,
+    );
+    say(
+        r#"{"event_type":"ExampleFinished","example_id":"c","status":"failed","fault":"agent","final":true,"duration_ms":2300,"exception":{"class":"Proctor::ExpectationNotMet","message":"turn 2: expected not to call tool refund, but it was called\nwith 1","backtrace":["./refunds.scenario.yaml:7"]}}"#,
+    );
+    for repeat in 1..=12 {
+        say(&format!(
+            r#"{{"event_type":"ExampleStarted","example_id":"d","time":"2026-01-22T10:29:55Z","path":["Refunds","often"],"repeats":12,"repeat":{repeat}}}"#
+        ));
+    }
+    for (repeat, status) in [(1, "passed"), (2, "failed"), (3, "passed")] {
+        say(&format!(
+            r#"{{"event_type":"ExampleFinished","example_id":"d","repeat":{repeat},"status":"{status}","final":true,"checks":1,"duration_ms":10}}"#
+        ));
+    }
+    lines
+}
+
+fn talking(width: u16, height: u16) -> Fixture {
+    let mut fixture = Fixture::new(width, height);
+    for line in conversations() {
+        fixture.events(&[&line]);
+    }
+    fixture.at(3_000);
+    fixture
+}
+
+#[test]
+fn conversations_have_a_row_each_at_80_by_24() {
+    insta::assert_snapshot!(talking(80, 24).screen());
+}
+
+#[test]
+fn conversations_have_a_row_each_at_200_by_50() {
+    let screen = talking(200, 50).screen();
+    let filled: Vec<&str> = screen.lines().filter(|line| !line.is_empty()).collect();
+    insta::assert_snapshot!(filled.join("\n"));
+}
+
+#[test]
+fn a_row_opens_the_conversation_as_it_grows() {
+    let mut fixture = talking(80, 24);
+    fixture.keys("jj");
+    fixture.key(Key::Enter);
+    let say = |text: &str| {
+        format!(
+            r#"{{"event_type":"AgentResponse","example_id":"a","turn_number":1,"text":"{text}"}}"#
+        )
+    };
+    fixture.events(&[&say("The Town Hall is free.")]);
+    let screen = fixture.screen();
+    assert!(screen.contains("books a venue for fifty people"), "{screen}");
+    assert!(screen.contains("The Town Hall is free."), "{screen}");
+    for number in 0..40 {
+        fixture.events(&[&say(&format!("answer {number}"))]);
+    }
+    assert!(fixture.screen().contains("answer 39"), "its end stays in view");
+    fixture.key(Key::Esc);
+    assert!(fixture.screen().contains("─ 4 conversations"), "{}", fixture.screen());
+}
+
+#[test]
+fn the_rows_can_be_searched_and_their_commands_copied() {
+    let mut fixture = talking(80, 24);
+    fixture.keys("/greets");
+    fixture.key(Key::Enter);
+    let copied = fixture.keys("y");
+    assert_eq!(copied, [Command::CopyText("proctor run ./booking.scenario.yaml:9".to_owned())]);
+}
+
+#[test]
+fn five_hundred_conversations_are_rows_too() {
+    let mut fixture = Fixture::new(80, 24);
+    for number in 0..500 {
+        let line = format!(
+            r#"{{"event_type":"ExampleStarted","example_id":"{number}","path":["Many","talks {number}"]}}"#
+        );
+        fixture.events(&[&line]);
+    }
+    let screen = fixture.screen();
+    assert!(screen.contains("500 conversations · 500 running"), "{screen}");
+    assert!(screen.contains("talks 0"), "{screen}");
+    fixture.keys("G");
+    assert!(fixture.screen().contains("talks 499"), "{}", fixture.screen());
+}
+
+#[test]
+fn a_huge_answer_costs_one_row() {
+    let mut fixture = talking(80, 24);
+    let text = "long ".repeat(400_000);
+    fixture.events(&[&format!(
+        r#"{{"event_type":"AgentResponse","example_id":"a","turn_number":1,"text":"{text}"}}"#
+    )]);
+    assert!(fixture.screen().contains("Agent long lo"), "{}", fixture.screen());
+    let kept = fixture.app.model.conversations.longest_line();
+    assert!(kept < 10_000, "{kept}");
+}
+
+#[test]
+fn failures_are_walked_through_after_the_run() {
+    let mut fixture = talking(80, 24);
+    assert!(fixture.keys("X").is_empty(), "not while it runs");
+    assert!(fixture.screen().contains("still going"), "{}", fixture.screen());
+    fixture.events(&[
+        r#"{"event_type":"SuiteFinished","example_count":5,"failure_count":2,"duration_ms":4523,"exit_code":1}"#,
+    ]);
+    assert!(fixture.keys("X").is_empty(), "nobody could run them");
+    fixture.app.begin_review(CanRunAgain::Yes);
+    assert!(fixture.screen().contains("Enter opens · Esc back"), "{}", fixture.screen());
+    assert_eq!(fixture.keys("x"), [Command::RunAgain(vec!["c".into()])]);
+    assert_eq!(fixture.keys("X"), [Command::RunAgain(vec!["c".into(), "d".into()])]);
+    fixture.keys("]");
+    assert!(fixture.screen().contains("refuses without a receipt"), "{}", fixture.screen());
+    fixture.keys("]");
+    assert!(fixture.screen().contains("Refunds > often"), "{}", fixture.screen());
+    fixture.keys("[");
+    assert!(fixture.screen().contains("refuses without a receipt"), "{}", fixture.screen());
+    assert_eq!(fixture.keys("x"), [Command::RunAgain(vec!["c".into()])]);
+}
+
+#[test]
+fn workers_and_conversations_stand_side_by_side() {
+    let mut fixture = watching(80, 24);
+    for line in conversations().iter().skip(1) {
+        fixture.events(&[line]);
+    }
+    fixture.keys("c");
+    assert!(fixture.screen().contains("─ 4 conversations"), "{}", fixture.screen());
+    fixture.keys("1");
+    assert!(fixture.screen().contains("─ worker 1"), "{}", fixture.screen());
 }

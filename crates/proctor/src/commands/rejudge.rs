@@ -9,6 +9,7 @@ use clap::{Args, Parser as _};
 use proctor_converse::SavedConversations;
 use proctor_record::RunChoice;
 use proctor_runner::{RecordedConversation, recorded_conversations};
+use proctor_tui::CanRunAgain;
 use proctor_verdict::Policy;
 
 use super::{recording_path, run};
@@ -65,7 +66,9 @@ pub(crate) fn run(
         conversations.into_iter().map(|conversation| (conversation.attempt_id, conversation.said)),
     ));
     run_arguments.retries = Some(saved.most_attempts() - 1);
-    Ok(run::run_once(&run_arguments, &root, &config, Some(&saved), terminal)?.code)
+    let mut ended = run::run_once(&run_arguments, &root, &config, Some(&saved), terminal)?;
+    ended.review(CanRunAgain::No)?;
+    Ok(ended.code)
 }
 
 /// What the recorded run tolerated and refused holds for the new one: only what is judged otherwise may change its verdict.

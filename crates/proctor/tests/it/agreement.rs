@@ -23,7 +23,7 @@ use proctor_runner::{
     AdaptiveRepeats, Fate, PastOutcome, PastRun, PlayedRun, RunOptions, SimulatedExample,
     SimulatedRun,
 };
-use proctor_tui::{App, Input, Setup, draw};
+use proctor_tui::{App, CanRunAgain, Input, Setup, draw};
 use proctor_verdict::{
     AttemptKey, AttemptNumber, Counts, ExampleVerdict, Observation, Policy, RunVerdict,
 };
@@ -374,7 +374,13 @@ fn page_rows(played: &Played) -> Answer {
 
 fn screen(played: &Played) -> Answer {
     let began: Timestamp = "2026-11-16T10:30:00Z".parse().unwrap();
-    let setup = Setup { style: PLAIN, controls_run: false, exit_when_done: false, began };
+    let setup = Setup {
+        style: PLAIN,
+        controls_run: false,
+        exit_when_done: false,
+        can_run_again: CanRunAgain::No,
+        began,
+    };
     let mut app = App::new(setup);
     app.update(Input::Resize(200, 40));
     for event in &played.events {

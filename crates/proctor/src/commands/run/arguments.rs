@@ -8,7 +8,7 @@ use crate::commands::run::conversations::ConversationArguments;
 use crate::commands::selection::SelectionArguments;
 use crate::values;
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
   proctor run                          everything this project has
@@ -196,7 +196,7 @@ pub(crate) enum UiChoice {
 }
 
 /// What concerns a run as a whole, and a run that nobody waits for.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct DetachedArguments {
     /// Stop the whole run when it takes longer (`10m`, `2h`)
     #[arg(long, value_name = "TIME", value_parser = values::duration)]

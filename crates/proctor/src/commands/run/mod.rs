@@ -24,6 +24,7 @@ use proctor_converse::SavedConversations;
 use proctor_events::{ExampleId, Subscription};
 use proctor_record::{RunData, load_timings, save_timings};
 use proctor_runner::{Controller, OnCrash, RunOptions, RunResult, RunSetup, RunStatus, Schedule};
+use proctor_tui::CanRunAgain;
 use proctor_verdict::{RunState, StopCause};
 
 use self::embedding::EmbeddingProgram;
@@ -50,7 +51,28 @@ pub(crate) fn run(
     let (root, config) = project::open(cli, terminal)?;
     match &arguments.conversation.ab {
         Some(other) => ab::run(arguments, &root, &config, other, terminal),
-        None => Ok(run_once(arguments, &root, &config, None, terminal)?.code),
+        None => run_and_again(arguments, &root, &config, terminal),
+    }
+}
+
+/// Makes a run, and another one for as long as the user asks for it on the screen.
+fn run_and_again(
+    arguments: &RunArguments,
+    root: &Path,
+    config: &Config,
+    terminal: &mut Terminal,
+) -> Result<ExitCode, CommandError> {
+    let mut arguments = arguments.clone();
+    loop {
+        let mut ended = run_once(&arguments, root, config, None, terminal)?;
+        let again = ended.review(CanRunAgain::Yes)?;
+        if again.is_empty() {
+            return Ok(ended.code);
+        }
+        let selection = &mut arguments.selection;
+        selection.stable_id = again.iter().map(ToString::to_string).collect();
+        // What is chosen now was chosen from these already.
+        (selection.only_failures, selection.shard) = (false, None);
     }
 }
 
@@ -60,6 +82,20 @@ pub(super) struct Ended {
     pub(super) run: RunData,
     /// Whether the run was stopped.
     pub(super) interrupted: bool,
+    /// The interactive screen, if it is to open again for walking through the run.
+    screen: Option<proctor_tui::ClosedScreen>,
+}
+
+impl Ended {
+    /// Opens the screen again where it stays; returns the examples that are to be run again.
+    pub(super) fn review(
+        &mut self,
+        can_run_again: CanRunAgain,
+    ) -> Result<Vec<ExampleId>, CommandError> {
+        let screen = self.screen.take();
+        let review = |screen| proctor_tui::review(screen, can_run_again);
+        Ok(screen.map(review).transpose()?.unwrap_or_default())
+    }
 }
 
 /// Makes one run, with what was said in earlier conversations if they are to be judged again.
@@ -179,7 +215,7 @@ impl Prepared {
     /// Everything that follows the last example.
     fn finish(
         self,
-        (result, run): Shown,
+        Shown { result, run, screen }: Shown,
         arguments: &RunArguments,
         root: &Path,
         terminal: &mut Terminal,
@@ -212,7 +248,9 @@ impl Prepared {
             Err(error) if !result.verdict.is_passed() => terminal.report(&error),
             resolved => drop(resolved?),
         }
-        Ok(Ended { code, run, interrupted: result.verdict.state() == RunState::Stopped })
+        let screen = screen.filter(|_| screen::stays(arguments, &result.verdict));
+        let interrupted = result.verdict.state() == RunState::Stopped;
+        Ok(Ended { code, run, interrupted, screen })
     }
 }
 
@@ -294,5 +332,10 @@ fn conclude(
     Ok(result.exit_code().map_or(ExitCode::FAILURE, ExitCode::from))
 }
 
-/// What the views need at the end.
-type Shown = (Arc<RunResult>, RunData);
+/// What a view leaves at the end.
+struct Shown {
+    result: Arc<RunResult>,
+    run: RunData,
+    /// The interactive screen, if the run was watched on it to its end.
+    screen: Option<proctor_tui::ClosedScreen>,
+}

@@ -1,4 +1,4 @@
-//! The interactive screen around a run, and the summary after it.
+//! The interactive screen around a run, the summary after it, and the screen again to walk through what failed.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -8,7 +8,7 @@ use proctor_events::{EventType, Filter, Subscription};
 use proctor_report::summary;
 use proctor_runner::Controller;
 use proctor_tui::{Command, ScreenOptions};
-use proctor_verdict::StopCause;
+use proctor_verdict::{RunState, RunVerdict, StopCause};
 
 use super::Shown;
 use super::recording::Recording;
@@ -17,7 +17,7 @@ use crate::commands::run::arguments::RunArguments;
 use crate::error::CommandError;
 use crate::terminal::Terminal;
 
-/// How long a finished run stays on a screen that no option asked for.
+/// How long the last state of a run is shown before the screen closes.
 const FINAL_FRAME_TIME: Duration = Duration::from_millis(300);
 
 pub(super) fn show(
@@ -32,19 +32,17 @@ pub(super) fn show(
     let options = ScreenOptions {
         style: terminal.style(),
         controls_run: true,
-        // Who asked for the screen wants to look around in it; who got it by default wants the prompt back.
-        exit_when_done: arguments.ui.is_none(),
+        // The run is finished first, reports and all; then the screen opens again (`review`).
+        exit_when_done: true,
         stop: Arc::default(),
     };
     let outcome = std::thread::scope(|scope| {
-        if options.exit_when_done {
-            let stop = Arc::clone(&options.stop);
-            scope.spawn(move || {
-                controller.wait();
-                std::thread::sleep(FINAL_FRAME_TIME);
-                stop.store(true, Ordering::SeqCst);
-            });
-        }
+        let stop = Arc::clone(&options.stop);
+        scope.spawn(move || {
+            controller.wait();
+            std::thread::sleep(FINAL_FRAME_TIME);
+            stop.store(true, Ordering::SeqCst);
+        });
         let outcome = proctor_tui::run(subscription, &options, |command| match command {
             Command::StopRun => controller.cancel(StopCause::Request),
             Command::KillRun => controller.kill(StopCause::Request),
@@ -57,7 +55,8 @@ pub(super) fn show(
         outcome
     });
     let result = controller.wait();
-    for panic in outcome?.panics {
+    let outcome = outcome?;
+    for panic in outcome.panics {
         terminal.warn(&panic);
     }
     let run = recording.take_run();
@@ -74,5 +73,11 @@ pub(super) fn show(
     if result.problem.is_none() || !start.is_some_and(|event| never_began(&event)) {
         printer.print(&summary(&run, &shown, style));
     }
-    Ok((result, run))
+    Ok(Shown { result, run, screen: outcome.closed })
+}
+
+/// Whether there is something to walk through, or the user asked for the screen; a run that was stopped is left.
+pub(super) fn stays(arguments: &RunArguments, verdict: &RunVerdict) -> bool {
+    let failed = !verdict.is_passed() && verdict.state() == RunState::Finished;
+    failed || (arguments.ui.is_some() && verdict.state() != RunState::Stopped)
 }

@@ -58,7 +58,7 @@ pub(super) fn show(
         let lost = events.dropped();
         printer.terminal.warn(&format!("{lost} events were not shown: this terminal is too slow"));
     }
-    Ok((result, run))
+    Ok(Shown { result, run, screen: None })
 }
 
 /// Whether the run is shown on a screen, where nothing else may print.
