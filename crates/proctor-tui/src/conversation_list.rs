@@ -5,6 +5,7 @@
 use proctor_events::{ExampleId, Timestamp};
 use proctor_report::{Paint, duration};
 use proctor_text::{display_width, pluralize};
+use proctor_verdict::is_success;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -71,7 +72,7 @@ impl ConversationList {
             let words = if drawing.run.is_live() {
                 "  nothing runs and nothing has failed"
             } else {
-                "  nothing failed · e lists all examples"
+                "  there was no conversation"
             };
             let line = Line::styled(words, drawing.theme.style(Some(Paint::Dim)));
             return put(buffer, area, 0, &line);
@@ -177,7 +178,7 @@ impl RowsDrawing<'_> {
             turn => format!("t{turn}"),
         };
         spans.push(Span::styled(padded(&turn, columns.turn), dim));
-        spans.push(Span::raw(format!("  {}  ", padded(&self.last_line(row), columns.last_line))));
+        spans.push(Span::raw(format!("  {}  ", padded(&last_line(row), columns.last_line))));
         spans.push(Span::styled(format!("{:>TIME_WIDTH$}", self.time(row)), dim));
         if columns.cost > 0 {
             let cost = row.activity.cost_usd.map(|cost| format!("${cost:.4}")).unwrap_or_default();
@@ -187,12 +188,13 @@ impl RowsDrawing<'_> {
     }
 
     fn sign(&self, row: &ConversationRow<'_>) -> (String, Paint) {
-        let failed = row.attempt().and_then(|attempt| attempt.status.as_ref());
-        match failed {
+        let status = row.attempt().and_then(|attempt| attempt.status.as_ref());
+        match status {
+            // It passed, and yet it needs a look: flaky, or nothing was checked.
+            Some(status) if row.is_failed && is_success(status) => ("~".to_owned(), Paint::Warn),
             Some(status) => (sign_of(Some(status)), paint_of(Some(status))),
-            // It passed, and yet the run refuses it: flaky, or nothing was checked.
-            None if row.is_failed => ("~".to_owned(), Paint::Warn),
-            None => (spinner(self.frame).to_owned(), Paint::Bold),
+            None if self.run.is_live() => (spinner(self.frame).to_owned(), Paint::Bold),
+            None => (sign_of(None), paint_of(None)),
         }
     }
 
@@ -211,17 +213,6 @@ impl RowsDrawing<'_> {
         whole.spans.into_iter().map(owned).collect()
     }
 
-    /// Why it failed, or what was said last.
-    fn last_line(&self, row: &ConversationRow<'_>) -> String {
-        let failed = row.attempt().filter(|_| row.is_failed);
-        let reason = failed.and_then(|attempt| {
-            let exception = attempt.exception.as_ref().map(|exception| exception.message.as_str());
-            exception.or(attempt.message.as_deref())
-        });
-        let first_line = |text: &str| text.trim().lines().next().map(ToOwned::to_owned);
-        reason.and_then(first_line).unwrap_or_else(|| row.activity.last_line.clone())
-    }
-
     fn time(&self, row: &ConversationRow<'_>) -> String {
         if self.run.is_live()
             && let Some(since) = row.running_since()
@@ -231,6 +222,17 @@ impl RowsDrawing<'_> {
         let taken = row.attempt().and_then(|attempt| attempt.duration_ms);
         taken.map(duration).unwrap_or_default()
     }
+}
+
+/// Why it failed, or what was said last.
+fn last_line(row: &ConversationRow<'_>) -> String {
+    let failed = row.attempt().filter(|_| row.is_failed);
+    let reason = failed.and_then(|attempt| {
+        let exception = attempt.exception.as_ref().map(|exception| exception.message.as_str());
+        exception.or(attempt.message.as_deref())
+    });
+    let first_line = |text: &str| text.trim().lines().next().map(ToOwned::to_owned);
+    reason.and_then(first_line).unwrap_or_else(|| row.activity.last_line.clone())
 }
 
 /// Cut or filled to a number of cells.

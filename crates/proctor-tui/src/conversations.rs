@@ -1,4 +1,4 @@
-//! What runs without a worker of its own, conversations above all: a row for each that runs or has failed.
+//! What runs without a worker of its own, conversations above all: a row for each that runs or has failed, and for all once the run is over.
 //!
 //! Statuses, times and verdicts come from the shared picture of the run; only what that does not keep is kept here:
 //! the turn, the last line and the cost.
@@ -79,7 +79,7 @@ impl Conversations {
         }
     }
 
-    /// The rows: what failed first, then what runs, each in the order of its start.
+    /// The rows: what failed first, then what runs, each in the order of its start. Once the run is over, the rest follows.
     pub(crate) fn rows<'a>(&'a self, run: &'a RunData) -> Vec<ConversationRow<'a>> {
         let mut rows: Vec<_> =
             run.examples.iter().filter_map(|example| self.row(example, run)).collect();
@@ -89,14 +89,14 @@ impl Conversations {
 
     fn row<'a>(&'a self, example: &'a Example, run: &'a RunData) -> Option<ConversationRow<'a>> {
         let activity = self.activities.get(example.id.as_ref()?)?;
-        if example.attempts.iter().all(|attempt| has_ended_well(attempt)) {
+        if !run.over && example.attempts.iter().all(has_ended_well) {
             return None;
         }
         let attempts = example.deciding_attempts();
         let is_failed =
             attempts.iter().any(|attempt| Item::Attempt(example, attempt).belongs_to_failures(run));
         let row = ConversationRow { example, attempts, activity, is_failed };
-        (is_failed || (!run.over && row.is_running())).then_some(row)
+        (is_failed || run.over || row.is_running()).then_some(row)
     }
 
     pub(crate) fn counts(&self, run: &RunData) -> ConversationCounts {
@@ -107,8 +107,8 @@ impl Conversations {
             }
             match self.row(example, run) {
                 Some(row) if row.is_failed => counts.failed += 1,
-                Some(_) => counts.running += 1,
-                None => counts.done += 1,
+                Some(row) if row.is_running() && !run.over => counts.running += 1,
+                _ => counts.done += 1,
             }
         }
         counts
@@ -201,9 +201,11 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_died_has_no_running_rows() {
+    fn after_the_run_everything_has_a_row() {
         let end =
             r#"{"event_type":"SuiteFinished","example_count":1,"failure_count":0,"duration_ms":3}"#;
-        assert_eq!(rows(&[START, end]), [""; 0]);
+        let passed = r#"{"event_type":"ExampleFinished","example_id":"a","status":"passed","final":true,"checks":1}"#;
+        assert_eq!(rows(&[START, passed, SECOND, FAILED]), ["!b 0  None"]);
+        assert_eq!(rows(&[START, passed, SECOND, FAILED, end]), ["!b 0  None", "a 0  None"]);
     }
 }

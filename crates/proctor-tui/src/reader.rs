@@ -6,6 +6,7 @@ use proctor_events::ExampleId;
 use ratatui::layout::Size;
 
 use crate::conversation_list::ConversationList;
+use crate::conversations::ConversationRow;
 use crate::detail;
 use crate::focus::{Focus, Mode};
 use crate::help;
@@ -120,7 +121,7 @@ impl Reader {
             OpenPage::Detail(_) if self.opened_from_rows => (OpenPage::Workers, true),
             OpenPage::Detail(_) => (OpenPage::List, true),
             OpenPage::List => (OpenPage::Workers, true),
-            OpenPage::Workers => (OpenPage::Workers, self.conversations.has_choice()),
+            OpenPage::Workers => (OpenPage::Workers, false),
         };
         if self.page == OpenPage::Workers {
             self.conversations.clear_choice();
@@ -168,7 +169,7 @@ impl Reader {
     fn open_row(&mut self, model: &Model) {
         let rows = model.conversations.rows(model.run.data());
         let place = self.conversations.place(&rows);
-        let Some(item) = rows.get(place).and_then(|row| row.item()) else { return };
+        let Some(item) = rows.get(place).and_then(ConversationRow::item) else { return };
         self.conversations.choose(&rows, place);
         self.list.which = ListFilter::All;
         self.list.choose_key(item.key());

@@ -20,17 +20,30 @@ type Queued = (Notification, Option<OwnedSemaphorePermit>);
 #[derive(Debug)]
 pub struct Notifications {
     queue: mpsc::Receiver<Queued>,
+    /// Taken and put back: they come before those of the queue.
+    returned: VecDeque<Notification>,
 }
 
 impl Notifications {
     /// The next notification; `None` once the channel is closed and everything was taken.
     pub async fn next(&mut self) -> Option<Notification> {
+        if let Some(notification) = self.returned.pop_front() {
+            return Some(notification);
+        }
         self.queue.recv().await.map(|(notification, _)| notification)
     }
 
     /// The next notification, if one waits.
     pub fn try_next(&mut self) -> Option<Notification> {
-        self.queue.try_recv().ok().map(|(notification, _)| notification)
+        let returned = self.returned.pop_front();
+        returned.or_else(|| self.queue.try_recv().ok().map(|(notification, _)| notification))
+    }
+
+    /// Puts back what was taken and is for the next receiver, in its order.
+    pub fn put_back(&mut self, notifications: Vec<Notification>) {
+        for notification in notifications.into_iter().rev() {
+            self.returned.push_front(notification);
+        }
     }
 }
 
@@ -48,7 +61,7 @@ pub(super) fn intake(mode: &NotificationMode) -> (Intake, Option<Notifications>)
     let (sender, queue) = mpsc::channel((*count).max(1));
     let bytes = (*bytes).clamp(1, u32::MAX as usize / 2);
     intake.queue = Some((sender, Arc::new(Semaphore::new(bytes)), bytes));
-    (intake, Some(Notifications { queue }))
+    (intake, Some(Notifications { queue, returned: VecDeque::new() }))
 }
 
 impl Intake {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use proctor_converse::worker_host::ConversationHost;
+use proctor_process::protocol::Notification;
 use proctor_process::{
     ChannelConfig, ChildEnvironment, Guard, ManagedProcess, ProcessSpec, RpcMode,
 };
@@ -101,8 +102,12 @@ pub(super) async fn open(
         return Err(listing::failed(&what, &error, &first).await);
     }
     let root = environment.root.to_string_lossy();
+    // It is a worker as soon as it has answered: what it says then belongs to that worker.
+    let mut of_worker = Vec::new();
+    let other = |notification: &Notification| of_worker.push(notification.clone());
     let listed =
-        listing::list(&suite.name, &channel, &mut notifications, &suite.args, &root, |_| {}).await;
+        listing::list(&suite.name, &channel, &mut notifications, &suite.args, &root, other).await;
+    notifications.put_back(of_worker);
     let mut discovery = match listed {
         Ok(discovery) => discovery,
         Err(error) => return Err(listing::failed(&what, &error, &first).await),
@@ -221,16 +226,26 @@ async fn load(
     listing::hello(&channel).await?;
     let loading = channel.request("list", request, None);
     tokio::pin!(loading);
+    let mut of_worker = Vec::new();
+    let mut take = |notification: Notification| {
+        if !listing::is_about_list(&notification) {
+            of_worker.push(notification);
+        }
+    };
     loop {
         tokio::select! {
             loaded = &mut loading => {
                 loaded?;
                 break;
             }
-            Some(_) = notifications.next() => {}
+            Some(notification) = notifications.next() => take(notification),
         }
     }
-    while notifications.try_next().is_some() {}
+    // Of these, some may have been sent after the answer: they belong to the worker that it is now.
+    while let Some(notification) = notifications.try_next() {
+        take(notification);
+    }
+    notifications.put_back(of_worker);
     Ok(Ready { process, notifications, host_requests })
 }
 

@@ -178,6 +178,11 @@ fn take(
     true
 }
 
+/// Whether a notification is about the list that a suite was asked for.
+pub(crate) fn is_about_list(notification: &Notification) -> bool {
+    matches!(&*notification.kind, "examples" | "log" | kind::UNREADABLE)
+}
+
 /// What a suite says to people, without the empty lines that set it apart on a terminal.
 fn note(message: &str) -> Option<String> {
     let message = message.trim();

@@ -88,7 +88,10 @@ fn a_panic_gives_the_terminal_back() {
 fn a_recording_is_looked_at() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../proctor-record/tests/seed_flow.jsonl");
     let Some(session) = demo(&format!("--file '{path}'")) else { return };
+    session.wait_for("1 conversation · 1 done");
+    session.press(&["Enter"]);
     session.wait_for("simulated user wants: Book a venue");
+    session.press(&["Escape"]);
     session.wait_for("the run is over");
     session.press(&["q"]);
     session.wait_for("finished: true");

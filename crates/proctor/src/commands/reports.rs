@@ -36,7 +36,7 @@ impl From<DialectChoice> for JunitDialect {
 }
 
 /// Reports of a run, at its end or afterwards.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ReportArguments {
     /// Write a JUnit report (`-` is standard output)
     #[arg(long, value_name = "PATH")]

@@ -128,6 +128,29 @@ fn a_program_is_what_its_row_says() {
     }
 }
 
+/// What a worker says right behind its list was taken for a part of the loading, and was lost: here it comes in the same write.
+#[test]
+fn what_follows_the_list_at_once_belongs_to_the_worker() {
+    let answer = "    send(reply)\n";
+    let with_error = r#"    error = {"type": "event", "event_type": "ErrorOutsideExample", "payload": {"message": "no table for worker"}}
+    behind = json.dumps(error) + "\n" if action == "list" else ""
+    out.write(json.dumps(reply) + "\n" + behind); out.flush()
+"#;
+    let worker = WORKER.replace("SAYS", "True");
+    assert!(worker.contains(answer));
+    let env = TestEnv::new();
+    env.write("suite.py", &worker.replace(answer, with_error));
+    env.write(
+        "proctor.toml",
+        "[[suite]]\nname = \"mine\"\ncommand = [\"python3\", \"suite.py\"]\n",
+    );
+    for workers in ["1", "2"] {
+        let ran = env.run(&["run", "-w", workers, "--ui", "grouped"]);
+        assert_eq!(ran.code, Some(1), "{}", ran.terminal());
+        assert!(ran.stdout.contains("no table for worker"), "{}", ran.terminal());
+    }
+}
+
 const AGENT: &str = r#"
 import json, os, socket, sys
 io = socket.socket(fileno=int(os.environ["RPC_SOCKET_FD"]))

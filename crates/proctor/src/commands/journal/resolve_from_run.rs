@@ -19,7 +19,7 @@ use crate::error::CommandError;
 use crate::terminal::Terminal;
 
 /// What `proctor run` does for the journal.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct ResolveJournal {
     /// Resolve the journal's active entry from this run: pass, fail or exit:N [default: as the entry says]
     #[arg(long, value_name = "EXPECT", num_args = 0..=1, require_equals = true)]
