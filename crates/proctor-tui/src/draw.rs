@@ -5,7 +5,7 @@ use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use crate::app::App;
+use crate::app::{App, CanRunAgain};
 use crate::canvas::{out_of_sight, rows, rule};
 use crate::conversation_list::{self, RowsDrawing};
 use crate::footer::Footer;
@@ -139,8 +139,10 @@ impl Drawing<'_> {
         let copy = matches!(self.app.reader.page, OpenPage::List | OpenPage::Detail(_))
             || self.app.reader.conversations.has_choice();
         let mut hints = vec![leave.to_owned(), "? help".to_owned()];
+        let can_run_again = self.app.setup.can_run_again == CanRunAgain::Yes;
         if copy {
             hints.push("y copy command".to_owned());
+            hints.extend(can_run_again.then(|| "x X run again".to_owned()));
         } else {
             hints.push(format!("F failures ({failures})"));
             hints.push("e examples".to_owned());

@@ -5,13 +5,14 @@
 
 mod tmux;
 
-use std::time::Duration;
+use std::path::PathBuf;
+use std::process::Command;
 
-use tmux::Session;
+use tmux::{Session, run};
 
 /// Starts the demo, or says why it cannot be shown.
 fn demo(arguments: &str) -> Option<Session> {
-    let session = Session::start(arguments);
+    let session = Session::start(&format!("'{}' {arguments}", demo_program().display()));
     if session.is_none() {
         eprintln!("skipped: tmux is not installed, so there is no terminal to look at");
     }
@@ -98,5 +99,14 @@ fn a_recording_is_looked_at() {
     session.expect_restored_and_end();
 }
 
-/// How long anything may take on a machine that has other things to do.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The demo, built beside this test. `cargo test` builds examples unless it is told to test less.
+fn demo_program() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let demo = test.parent().unwrap().parent().unwrap().join("examples/demo");
+    if !demo.exists() {
+        let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+        let arguments = ["build", "--example", "demo", "--manifest-path", manifest];
+        run(Command::new(env!("CARGO")).args(arguments));
+    }
+    demo
+}

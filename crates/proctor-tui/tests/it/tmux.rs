@@ -1,11 +1,11 @@
 //! A detached tmux with a socket of its own: a terminal that can be read.
 
-use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::PATIENCE;
+/// How long anything may take on a machine that has other things to do.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
@@ -17,18 +17,15 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Runs the demo in a shell that tells how it ended and then waits for a line. `None` without tmux.
-    pub(crate) fn start(arguments: &str) -> Option<Self> {
+    /// Runs a command in a shell that tells how it ended and then waits for a line. `None` without tmux.
+    pub(crate) fn start(command: &str) -> Option<Self> {
         Command::new("tmux").arg("-V").output().ok()?;
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let session = Self {
             socket: format!("proctor-tui-{}-{number}", std::process::id()),
             folder: tempfile::tempdir().unwrap(),
         };
-        let shell = format!(
-            "'{}' {arguments}; echo \"ended with $?\"; stty -a; read line",
-            demo().display()
-        );
+        let shell = format!("{command}; echo \"ended with $?\"; stty -a; read line");
         let size = ["-x", "100", "-y", "30"];
         let mut start = session.tmux();
         start.args(["-f", "/dev/null", "new-session", "-d", "-s", "demo"]).args(size);
@@ -108,21 +105,9 @@ impl Drop for Session {
     }
 }
 
-fn run(command: &mut Command) -> Output {
+pub(crate) fn run(command: &mut Command) -> Output {
     let output = command.output().unwrap();
     let problem = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{command:?}: {problem}");
     output
-}
-
-/// The demo, built beside this test. `cargo test` builds examples unless it is told to test less.
-fn demo() -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    let demo = test.parent().unwrap().parent().unwrap().join("examples/demo");
-    if !demo.exists() {
-        let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
-        let arguments = ["build", "--example", "demo", "--manifest-path", manifest];
-        run(Command::new(env!("CARGO")).args(arguments));
-    }
-    demo
 }

@@ -63,6 +63,7 @@ mod runs;
 mod runs_stop;
 mod sandboxed_agents;
 mod sandboxed_programs;
+mod screen_review;
 mod screens;
 mod secrets;
 mod secrets_parties;
@@ -74,3 +75,6 @@ mod tool_deaths;
 mod wire;
 mod workspace_escapes;
 mod workspaces;
+
+#[path = "../../../proctor-tui/tests/it/tmux.rs"]
+mod tmux;

@@ -52,7 +52,6 @@ fn a_run_that_fails() {
           User: hello
           Agent: Hello! How can I help?
           ✗ turn 1: expected to match /name/, but the agent said "Hello! How can I help?"
-          turn 1: expected to match /name/, but the agent said "Hello! How can I help?"
           ./greeting.scenario.yaml:6
 
     Failures:
