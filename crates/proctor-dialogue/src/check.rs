@@ -26,6 +26,8 @@ pub(crate) struct PlannedCheck {
     pub(crate) mode: EvaluationMode,
     /// The criterion's name, where it has one.
     pub(crate) name: Option<String>,
+    /// The line of the file on which it is asserted.
+    pub(crate) line: u32,
     /// Whether it is decided here, by the judge or by a command.
     pub(crate) decided_by: DecidedBy,
 }
@@ -53,10 +55,10 @@ pub(crate) fn plan(
     criteria: &Ordered<Criterion>,
     goal: Option<&str>,
 ) -> Vec<PlannedCheck> {
-    let hard = expect.iter().map(|assertion| (&assertion.value, EvaluationMode::Hard));
-    let soft = evaluate.iter().map(|assertion| (&assertion.value, EvaluationMode::Soft));
+    let hard = expect.iter().map(|assertion| (assertion, EvaluationMode::Hard));
+    let soft = evaluate.iter().map(|assertion| (assertion, EvaluationMode::Soft));
     let mut planned = Vec::new();
-    for (assertion, mode) in hard.chain(soft) {
+    for (At { value: assertion, place }, mode) in hard.chain(soft) {
         let (inner, negated) = assertion.unwrapped();
         if let Assertion::Satisfy(names) = inner {
             for name in &names.0 {
@@ -71,6 +73,7 @@ pub(crate) fn plan(
                     Assertion::Block(block) => block.name.clone(),
                     _ => None,
                 },
+                line: place.line,
                 decided_by: decided_by(inner, goal),
             });
         }
@@ -93,6 +96,7 @@ fn plan_criterion(
         negated,
         mode: mode.clone(),
         name: known.map(|_| name.value.clone()),
+        line: name.place.line,
         decided_by: DecidedBy::Judge(JudgeQuestion::Criterion(criterion)),
     }
 }

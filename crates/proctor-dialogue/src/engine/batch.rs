@@ -263,7 +263,11 @@ impl Engine {
                 format!("{label}: expected to {}, but {}", describe(check), outcome.actual);
             self.record(check, &outcome, &batch, &message);
             if check.mode == EvaluationMode::Hard {
-                self.count_hard_outcome(&outcome, batch.scope.turn_number(), message);
+                let turn = batch.scope.turn_number();
+                self.count_hard_outcome(
+                    &outcome,
+                    FailedAssertion { turn, message, line: Some(check.line) },
+                );
             }
         }
         if !self.failures.is_empty() || self.attempt_error.is_some() {
@@ -312,14 +316,16 @@ impl Engine {
         self.work.push_back(WorkItem::CheckExample);
     }
 
-    fn count_hard_outcome(&mut self, outcome: &CheckOutcome, turn: Option<u32>, message: String) {
+    /// `failure` is what is recorded where the assertion does not hold.
+    fn count_hard_outcome(&mut self, outcome: &CheckOutcome, failure: FailedAssertion) {
         self.checks += u64::from(outcome.passed.is_some());
         match outcome.passed {
             Some(true) => {}
-            Some(false) => self.failures.push(FailedAssertion { turn, message }),
+            Some(false) => self.failures.push(failure),
             None => {
                 let known = outcome.unanswered.clone();
                 let (status, fault) = known.unwrap_or((Status::Errored, Some(Fault::Harness)));
+                let message = failure.message;
                 self.attempt_error.get_or_insert(AttemptError { status, fault, message });
             }
         }

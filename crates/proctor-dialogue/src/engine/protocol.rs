@@ -309,6 +309,8 @@ pub struct FailedAssertion {
     pub turn: Option<u32>,
     /// Expected and actual.
     pub message: String,
+    /// The line of the scenario file on which it stands; of assertions that a program sends it means nothing.
+    pub line: Option<u32>,
 }
 
 impl ConversationOutcome {

@@ -222,7 +222,7 @@ impl Engine {
         if let Some(simulation) = &self.simulation {
             let message = not_reached(&simulation.goal, simulation.max_turns, &voted.answer);
             let turn = Some(self.turn_number());
-            self.failures.push(FailedAssertion { turn, message });
+            self.failures.push(FailedAssertion { turn, message, line: None });
         }
         self.leave_simulation(TerminationReason::MaxTurns);
     }

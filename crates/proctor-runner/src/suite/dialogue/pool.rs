@@ -88,7 +88,7 @@ impl ConversationPool {
         };
         match ended {
             Ok(verdict) => {
-                let mut outcome = outcome(&verdict, Some(example.location()), began);
+                let mut outcome = outcome(&verdict, Some(example), began);
                 if conversation.lost_shared_agent() && verdict.status == Status::Errored {
                     let exception = outcome.exception.get_or_insert_default();
                     exception.class = Some(AGENT_PROCESS_DIED.to_owned());
@@ -184,7 +184,7 @@ impl ReportSink {
         example: Option<&Arc<Example>>,
         began: Instant,
     ) {
-        self.report(outcome(verdict, example.map(|example| example.location()), began));
+        self.report(outcome(verdict, example.map(|example| &**example), began));
     }
 
     fn report(&mut self, outcome: ExampleFinished) {
@@ -211,10 +211,20 @@ impl EventSink for ReportSink {
     }
 }
 
+/// Where the failed assertions stand, each line once; the example itself where nothing else is known.
+fn failed_lines(example: &Example, verdict: &ConversationOutcome) -> Vec<String> {
+    let mut lines: Vec<u32> = verdict.failures.iter().filter_map(|failure| failure.line).collect();
+    lines.dedup();
+    if lines.is_empty() {
+        return vec![example.location()];
+    }
+    lines.into_iter().map(|line| format!("{}:{line}", example.file)).collect()
+}
+
 /// A verdict as the run records it.
 fn outcome(
     verdict: &ConversationOutcome,
-    place: Option<String>,
+    example: Option<&Example>,
     began: Instant,
 ) -> ExampleFinished {
     let class = match verdict.status {
@@ -226,7 +236,7 @@ fn outcome(
     let exception = class.map(|class| Exception {
         class: Some(class.to_owned()),
         message: verdict.message.clone().unwrap_or_default(),
-        backtrace: place.into_iter().collect(),
+        backtrace: example.map(|example| failed_lines(example, verdict)).unwrap_or_default(),
         ..Exception::default()
     });
     ExampleFinished {
