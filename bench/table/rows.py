@@ -245,6 +245,13 @@ def observers():
         yield figure(f"three observers under `{each['name']}`, an example", max(number(each["more"]), 0), "µs", "≤ 50", spread="least of 3")
 
 
+@row(2)
+def traces():
+    text = script("bench/agents/traces")
+    for each in printed(r"^spans a second, (?P<form>\w+): (?P<rate>\d+)", text, "bench/agents/traces"):
+        yield figure(f"taking spans of an agent, {each['form']}", number(each["rate"]), "spans a second", "≥ 20,000")
+
+
 @row(1)
 def redact():
     text = script("bench/redact/run")

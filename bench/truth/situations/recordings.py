@@ -17,6 +17,22 @@ ERROR_AGENT = f"{HEAD}class Mine(Agent):\n    def chat(self, message):\n        
 ERROR_TALKS = ("describe: T\nagent: { %s }\nmodels: { judge: { command: ['@PYTHON@', '-c', 'print(1)'], tries: 1 } }\njudge: { retries: 0 }\nexamples:\n"
                "  - it: one\n    steps: [{user: hi, expect: [{satisfy: polite enough}]}]\n  - it: two\n    steps: [{user: die}]\n") % COMMAND
 ERROR_FILES = {"agent.py": ERROR_AGENT, "t.scenario.yaml": ERROR_TALKS}
+# An agent that tells its work as a span.
+SPAN_AGENT = HEAD + """import json, urllib.request
+class Mine(Agent):
+    def chat(self, message):
+        _, trace, turn, _ = message["traceparent"].split("-")
+        span = {"traceId": trace, "spanId": "00000000000000aa", "parentSpanId": turn, "name": "invoke_agent", "kind": 2,
+                "attributes": [{"key": "gen_ai.operation.name", "value": {"stringValue": "invoke_agent"}}]}
+        body = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}).encode()
+        url = os.environ["OTEL_EXPORTER_OTLP_ENDPOINT"] + "/v1/traces"
+        urllib.request.urlopen(urllib.request.Request(url, body, {"content-type": "application/json"})).read()
+        return {"text": "Hello"}
+Mine().main()
+"""
+SPAN_TALKS = ("describe: T\nagent: { %s, traces: true }\nexamples:\n  - it: one\n    steps: [{user: hi, expect: [{not: {call_tool: refund}}]}]\n"
+              "  - it: two\n    steps: [{user: hi, expect: [{match: Hello}]}]\n") % COMMAND
+SPAN_FILES = {"agent.py": SPAN_AGENT, "t.scenario.yaml": SPAN_TALKS}
 HOOK_FILES = {"spec/a_spec.rb": 'RSpec.describe("T") { after(:context) { raise "late" }; it("one") { }; it("two") { } }'}
 
 # Event types that a recording is cut at; `bench.py` holds them against the schema and against what runs really record.
@@ -64,6 +80,7 @@ CUTS = {
     "TopicChanged": (TALK_FILES, IN_ONE, IN_ONE), "InvariantEvaluated": (TALK_FILES, IN_ONE, IN_ONE), "SimulationStarted": (TALK_FILES, IN_TWO, IN_TWO), "SimulationEnded": (TALK_FILES, IN_TWO, IN_TWO),
     "ExampleFinished": (TALK_FILES, ONE_DONE, IN_ONE), "Progress": (TALK_FILES, NOTHING, NOTHING),
     "ModelCall": (ERROR_FILES, IN_ONE, IN_ONE), "JudgeError": (ERROR_FILES, IN_ONE, IN_ONE), "AgentError": (ERROR_FILES, ("inconclusive:judge", "unfinished"), ("inconclusive:judge", "unfinished")),
+    "AgentSpan": (SPAN_FILES, IN_ONE, IN_ONE),
     "WorkerStarted": (SPEC_FILES, NOTHING, NOTHING), "GroupStarted": (SPEC_FILES, NOTHING, NOTHING), "GroupFinished": (SPEC_FILES, BOTH_DONE, BOTH_DONE),
     "ErrorOutsideExample": (HOOK_FILES, BOTH_DONE, BOTH_DONE),
 }

@@ -203,10 +203,10 @@ impl Conversation {
                     let reporter = AgentReporter::new(forward);
                     let mut live = LiveReports { id: ask.id(), reports, engine, redactor };
                     let answer = answer(&parties, &attempt_id, session, ask, &reporter);
-                    let (input, call) =
+                    let (input, events) =
                         answer_before_deadline(deadline, answer, Some(&mut live), sink).await;
-                    if let Some(call) = call {
-                        sink.emit(self.without_secrets(Body::ModelCall(*call)));
+                    for body in events {
+                        sink.emit(self.without_secrets(body));
                     }
                     input
                 }
@@ -216,7 +216,7 @@ impl Conversation {
                     message: "the conversation waits for no party; this is a bug in proctor".into(),
                 },
                 None => {
-                    let next = async { (tools.next().await.unwrap_or(Input::Cancel), None) };
+                    let next = async { (tools.next().await.unwrap_or(Input::Cancel), Vec::new()) };
                     answer_before_deadline(self.deadline, next, None, sink).await.0
                 }
             };
@@ -316,8 +316,8 @@ fn without_secrets(redactor: &Redactor, mut body: Body) -> Body {
     body
 }
 
-/// An input, and the call to a model that brought it.
-type AnsweredInput = (Input, Option<Box<proctor_events::ModelCall>>);
+/// An input, and what is to be recorded about where it came from.
+type AnsweredInput = (Input, Vec<Body>);
 
 /// Waits for an answer, but not beyond the deadline. An answer that is there at once costs no wait.
 async fn answer_before_deadline(
@@ -329,7 +329,7 @@ async fn answer_before_deadline(
     if let Some((id, at)) = deadline
         && Instant::now() >= at
     {
-        return (Input::DeadlineReached { id }, None);
+        return (Input::DeadlineReached { id }, Vec::new());
     }
     let mut answer = pin!(answer);
     let first = poll_fn(|context| Poll::Ready(answer.as_mut().poll(context))).await;
@@ -360,7 +360,7 @@ async fn answer_before_deadline(
                 LiveReports::publish_waiting(&mut live, sink);
                 return answered;
             }
-            id = &mut expiry => return (Input::DeadlineReached { id }, None),
+            id = &mut expiry => return (Input::DeadlineReached { id }, Vec::new()),
         }
     }
 }
@@ -375,9 +375,11 @@ async fn answer(
     match ask {
         PartyQuestion::Agent(id, turn, messages) => {
             let tools = &*parties.tools;
-            let ask = AgentTurn { attempt_id, turn, messages: &messages, tools, reporter };
-            let asked = chat(parties, session, ask).await;
-            let input = match asked.outcome {
+            let traceparent = None;
+            let ask =
+                AgentTurn { attempt_id, turn, messages: &messages, tools, reporter, traceparent };
+            let (outcome, events) = chat(parties, session, ask).await.into_parts();
+            let input = match outcome {
                 Ok(answer) => Input::AgentAnswered { id, answer },
                 Err(failure) => input_of_failure(failure, |failure| Input::AgentFailed {
                     id,
@@ -385,36 +387,38 @@ async fn answer(
                     message: failure.message,
                 }),
             };
-            (input, asked.call)
+            (input, events)
         }
         PartyQuestion::Simulator(id, request) => {
             let asked = parties.cassette.simulator(parties, &request, attempt_id).await;
-            let input = match asked.outcome {
+            let (outcome, events) = asked.into_parts();
+            let input = match outcome {
                 Ok(text) => Input::SimulatorAnswered { id, text },
                 Err(failure) => input_of_failure(failure, |failure| Input::SimulatorFailed {
                     id,
                     message: failure.message,
                 }),
             };
-            (input, asked.call)
+            (input, events)
         }
         PartyQuestion::Judge(id, request) => {
             let asked = parties.cassette.judge(parties, &request, attempt_id).await;
-            let input = match asked.outcome {
+            let (outcome, events) = asked.into_parts();
+            let input = match outcome {
                 Ok(text) => Input::JudgeAnswered { id, text },
                 Err(failure) => input_of_failure(failure, |failure| Input::JudgeFailed {
                     id,
                     message: failure.message,
                 }),
             };
-            (input, asked.call)
+            (input, events)
         }
         PartyQuestion::Check(id, command, conversation) => {
             let input = match parties.checks.run(&command, &conversation).await {
                 Ok((passed, message)) => Input::CheckResult { id, passed, message },
                 Err(failure) => Input::CheckFailed { id, message: failure.message },
             };
-            (input, None)
+            (input, Vec::new())
         }
     }
 }

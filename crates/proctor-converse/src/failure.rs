@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use proctor_events::{Fault, ModelCall, Status};
+use proctor_events::{Body, Fault, ModelCall, Status};
 use proctor_llm::{ErrorKind, ModelError};
 
 /// Where a failure comes from.
@@ -112,11 +112,24 @@ pub struct PartyAnswer<T> {
     pub outcome: Result<T, Failure>,
     /// The call to a model, where there was one.
     pub call: Option<Box<ModelCall>>,
+    /// What else is to be recorded about it.
+    pub events: Vec<Body>,
 }
 
 impl<T> PartyAnswer<T> {
     /// An answer without a model behind it.
     pub fn plain(outcome: Result<T, Failure>) -> Self {
-        Self { outcome, call: None }
+        Self { outcome, call: None, events: Vec::new() }
+    }
+
+    /// An answer of a model.
+    pub(crate) fn of_model(outcome: Result<T, Failure>, call: Box<ModelCall>) -> Self {
+        Self { outcome, call: Some(call), events: Vec::new() }
+    }
+
+    /// The answer, and everything that is to be recorded about it.
+    pub(crate) fn into_parts(self) -> (Result<T, Failure>, Vec<Body>) {
+        let call = self.call.map(|call| Body::ModelCall(*call));
+        (self.outcome, call.into_iter().chain(self.events).collect())
     }
 }

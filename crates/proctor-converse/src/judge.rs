@@ -92,10 +92,7 @@ pub(crate) async fn ask_model(model: &dyn Model, request: &Request) -> PartyAnsw
     let began = tokio::time::Instant::now();
     let outcome = model.ask(request).await;
     let call = model_call(model, request.purpose, &outcome, began.elapsed());
-    PartyAnswer {
-        outcome: outcome.map(|answer| answer.text).map_err(Failure::from),
-        call: Some(call),
-    }
+    PartyAnswer::of_model(outcome.map(|answer| answer.text).map_err(Failure::from), call)
 }
 
 /// The event that records a call of a model: who was asked, what it cost, how it ended.
@@ -201,7 +198,7 @@ impl Judge for ScriptedJudge {
             error: outcome.as_ref().err().map(|failure| failure.message.clone()),
             ..ModelCall::default()
         };
-        Box::pin(std::future::ready(PartyAnswer { outcome, call: Some(Box::new(call)) }))
+        Box::pin(std::future::ready(PartyAnswer::of_model(outcome, Box::new(call))))
     }
 }
 

@@ -191,10 +191,10 @@ impl OpenCassette {
     ) -> PartyAnswer<T> {
         match self {
             Self::Off => asking.await,
-            Self::Replay(player) => PartyAnswer {
-                outcome: replayed(player, purpose, attempt_id, &request(), read),
-                call: Some(Box::new(replay_call(purpose))),
-            },
+            Self::Replay(player) => PartyAnswer::of_model(
+                replayed(player, purpose, attempt_id, &request(), read),
+                Box::new(replay_call(purpose)),
+            ),
             Self::Record(recorder) => {
                 let ticket = recorder.begin(purpose, &attempt_id.name());
                 let asked = asking.await;
@@ -210,7 +210,7 @@ impl OpenCassette {
                 };
                 match recorder.record_outcome(ticket, &request(), outcome) {
                     Ok(()) => asked,
-                    Err(error) => PartyAnswer { outcome: Err(error.into()), call: asked.call },
+                    Err(error) => PartyAnswer { outcome: Err(error.into()), ..asked },
                 }
             }
         }

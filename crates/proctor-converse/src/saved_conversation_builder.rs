@@ -140,6 +140,7 @@ impl SavedConversationBuilder {
             cost_usd: response.cost_usd,
             ends_turn: response.ends_turn == Some(true),
             calls_listed: response.calls_listed != Some(false),
+            calls_unknown_reason: None,
         });
     }
 

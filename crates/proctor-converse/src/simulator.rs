@@ -142,7 +142,7 @@ impl Simulator for ScriptedSimulator {
                 }
                 Err(failure) => Err(failure),
             };
-            PartyAnswer { outcome, call: Some(Box::new(call)) }
+            PartyAnswer::of_model(outcome, Box::new(call))
         })
     }
 

@@ -1,7 +1,8 @@
 //! Answers of agents as JSON: what a command sends, and what a cassette keeps.
 
 use proctor_dialogue::{
-    AgentAnswer, DoneCall, MalformedCall, ToolCall, read_made_calls, read_requested_calls,
+    AgentAnswer, DoneCall, MadeCallPlaces, MalformedCall, ToolCall, read_made_calls,
+    read_made_calls_at, read_requested_calls,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -43,7 +44,11 @@ pub fn read_answer(text: &str) -> Result<AgentAnswer, AnswerError> {
 pub(crate) fn read_kept_answer(value: Value) -> Result<AgentAnswer, AnswerError> {
     let wire: WireAnswer = serde_json::from_value(value)?;
     let calls_listed = wire.calls_listed.unwrap_or(true);
-    Ok(AgentAnswer { calls_listed, ..wire.answer()? })
+    let made = wire.tool_calls.clone().unwrap_or_default();
+    // Arguments that are not there were unknown.
+    let tool_calls = read_made_calls_at(&made, &MadeCallPlaces::default())
+        .map_err(|problem| AnswerError::Calls { list: "tool_calls", problem })?;
+    Ok(AgentAnswer { calls_listed, tool_calls, ..wire.answer()? })
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -98,6 +103,7 @@ impl WireAnswer {
             cost_usd: self.cost_usd,
             ends_turn: self.ends_turn,
             calls_listed: false,
+            calls_unknown_reason: None,
         })
     }
 }
@@ -177,6 +183,14 @@ mod tests {
             let kept = json!(WireAnswer::from(&answer));
             assert_eq!(read_kept_answer(kept.clone()).unwrap(), answer, "{kept}");
         }
+        let unknown = DoneCall {
+            call: ToolCall { name: "look".into(), ..ToolCall::default() },
+            ..DoneCall::default()
+        };
+        let answer =
+            AgentAnswer { tool_calls: vec![unknown], calls_listed: true, ..AgentAnswer::default() };
+        let kept = json!(WireAnswer::from(&answer));
+        assert_eq!(read_kept_answer(kept).unwrap(), answer, "arguments stay unknown");
         let older = json!({"text": "Hi", "duration_ms": 3.0});
         assert!(read_kept_answer(older).unwrap().calls_listed);
     }

@@ -55,6 +55,7 @@ pub struct Capabilities {
     pub tokens: Capability,
     pub cost: Capability,
     pub first_token: Capability,
+    /// OpenTelemetry spans, which tell calls that it made itself, tokens, cost and times.
     pub spans: Capability,
 }
 
@@ -70,7 +71,7 @@ pub const AGENT_CAPABILITIES: [Capabilities; 7] = [
         tokens: Never,
         cost: InAnswer("cost_usd"),
         first_token: InAnswer("first_token_ms"),
-        spans: Never,
+        spans: WithKey("traces"),
     },
     in_language(AgentKind::Python),
     in_language(AgentKind::Node),
@@ -82,7 +83,7 @@ pub const AGENT_CAPABILITIES: [Capabilities; 7] = [
         tokens: InAnswer("usage"),
         cost: InAnswer("usage"),
         first_token: WithKey("stream"),
-        spans: Never,
+        spans: WithKey("traces"),
     },
     Capabilities {
         kind: AgentKind::Http,
@@ -92,7 +93,7 @@ pub const AGENT_CAPABILITIES: [Capabilities; 7] = [
         tokens: WithKey("input_tokens"),
         cost: Never,
         first_token: WithKey("delta"),
-        spans: Never,
+        spans: WithKey("traces"),
     },
     Capabilities {
         kind: AgentKind::Script,
@@ -126,7 +127,7 @@ const fn in_language(kind: AgentKind) -> Capabilities {
         tokens: InAnswer("metadata"),
         cost: InAnswer("cost_usd"),
         first_token: InAnswer("first_token_ms"),
-        spans: Never,
+        spans: WithKey("traces"),
     }
 }
 
@@ -154,6 +155,8 @@ struct AgentDescription {
     name: String,
     kind: AgentKind,
     made_calls: Option<MadeCalls>,
+    /// Whether its spans are evidence.
+    traced: bool,
     requests_calls: bool,
     /// Whether the agent's own description says that it has no tools.
     has_no_own_tools: bool,
@@ -205,6 +208,7 @@ impl AgentReports {
             name: name.to_owned(),
             kind: fields.kind(),
             made_calls: fields.made_calls().cloned(),
+            traced: fields.traces().is_some(),
             requests_calls: match fields.kind().capabilities().requested_calls {
                 Always => true,
                 _ => fields.http.as_ref().is_some_and(|http| http.tool_calls.is_some()),
@@ -221,6 +225,7 @@ impl AgentReports {
             name: "agent".into(),
             kind: AgentKind::Rspec,
             made_calls: None,
+            traced: false,
             requests_calls: true,
             has_no_own_tools: false,
         };
@@ -236,7 +241,7 @@ impl AgentReports {
         match agent.kind.capabilities().made_calls {
             Always => true,
             InAnswer(_) => calls_listed,
-            WithKey(_) if agent.made_calls.is_some() => calls_listed,
+            WithKey(_) if agent.made_calls.is_some() || agent.traced => calls_listed,
             // Only calls that the host makes are visible.
             WithKey(_) => agent.requests_calls && self.offered != OfferedTools::Nothing,
             Never => false,
@@ -252,7 +257,8 @@ impl AgentReports {
     fn knows_offered_tools_only(&self) -> bool {
         let Some(agent) = &self.agent else { return false };
         let own_calls = agent.kind.capabilities().made_calls;
-        !self.no_tools && matches!(own_calls, WithKey(_)) && agent.made_calls.is_none()
+        let is_told = agent.made_calls.is_some() || agent.traced;
+        !self.no_tools && matches!(own_calls, WithKey(_)) && !is_told
     }
 
     /// Why it is unknown whether this tool was called; `None` if it is known.
@@ -285,6 +291,11 @@ impl AgentReports {
     pub(crate) fn how_to_report_calls(&self) -> String {
         let name = self.name();
         let Some(agent) = &self.agent else { return format!("{name} does not report its calls") };
+        if agent.traced {
+            return format!(
+                "the spans of {name} that arrived do not show which tools it called (`traces`)"
+            );
+        }
         match (agent.kind, &agent.made_calls) {
             (_, Some(made)) => format!(
                 "{name} answered without anything at `{}`, where it lists the calls it made; if it leaves the list out when there are none, say `made_calls: {{list: {}, absent: none}}`",

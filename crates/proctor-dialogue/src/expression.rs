@@ -28,6 +28,10 @@ pub enum EvaluationError {
         "`{expression}` cannot be evaluated: it looks at text that is kept with [redacted] in place of a secret; run the conversation with its agent instead of replaying it or judging it again"
     )]
     Masked { expression: String },
+    #[error(
+        "`{expression}` cannot be evaluated: it looks at the arguments of a call that was reported without them"
+    )]
+    ArgumentsUnknown { expression: String },
     #[error("`{expression}` gave {value:?}, not true or false")]
     NotBoolean { expression: String, value: Cel },
     #[error("`{expression}` cannot be evaluated: {source}")]
@@ -50,6 +54,13 @@ pub fn evaluate(
         // What was dropped would look like something that was never there.
         return Err(EvaluationError::Masked { expression: written });
     }
+    let lacks_arguments = has_calls_without_arguments(transcript);
+    if lacks_arguments
+        && written.contains("arguments")
+        && (written.contains("has(") || written.contains(" in "))
+    {
+        return Err(EvaluationError::ArgumentsUnknown { expression: written });
+    }
     if let Value::Object(variables) = visible {
         for (name, value) in &variables {
             if name == "tool_calls" && value.is_null() {
@@ -69,9 +80,13 @@ pub fn evaluate(
         Err(source) if lacks_calls(&source) && some_calls_unknown() => {
             Err(EvaluationError::CallsUnknown {
                 expression: written,
-                reason: transcript.reports.how_to_report_calls(),
+                reason: transcript
+                    .calls_unknown_reason(&transcript.turns.iter().collect::<Vec<_>>()),
                 source,
             })
+        }
+        Err(ExecutionError::NoSuchKey(name)) if lacks_arguments && *name == "arguments" => {
+            Err(EvaluationError::ArgumentsUnknown { expression: written })
         }
         Err(ExecutionError::UndeclaredReference(_) | ExecutionError::NoSuchKey(_))
             if has_hidden =>
@@ -80,6 +95,12 @@ pub fn evaluate(
         }
         Err(source) => Err(EvaluationError::Failed { expression: written, source }),
     }
+}
+
+/// Whether the arguments of a call are unknown. They have no member then: `null` would be an answer.
+fn has_calls_without_arguments(transcript: &Transcript) -> bool {
+    let mut calls = transcript.turns.iter().flat_map(|turn| &turn.tool_calls);
+    calls.any(|call| call.call.arguments.is_null())
 }
 
 /// Drops what has a masked secret in it, of a turn its member and else the whole variable: whatever depends on it is an error then,
@@ -240,6 +261,25 @@ mod tests {
         assert_eq!(holds("turn.agent.matches('[0]{2}')"), Ok(false));
         assert_eq!(holds("turn.latency_ms < 200.0"), Ok(true));
         assert_eq!(holds("tool_calls[0].result.price > 12.0"), Ok(true));
+    }
+
+    #[test]
+    fn unknown_arguments_are_no_answer() {
+        let mut transcript = transcript();
+        transcript.turns[0].tool_calls[0].call.arguments = Value::Null;
+        let judged = |source: &str| {
+            evaluate(&Expression::new(source).unwrap(), &transcript, &Scope::Conversation)
+        };
+        for source in [
+            "!tool_calls.exists(c, c.arguments.guests == 50)",
+            "tool_calls.all(c, c.arguments != {'guests': 50})",
+            "!has(tool_calls[0].arguments)",
+            "!('guests' in turn.tool_calls[0].arguments)",
+        ] {
+            let error = judged(source).unwrap_err();
+            assert!(matches!(error, EvaluationError::ArgumentsUnknown { .. }), "{error:?}");
+        }
+        assert_eq!(judged("tool_calls[0].name == 'book'"), Ok(true));
     }
 
     /// The cause is identified by the kind of the error, not by the text of the expression.

@@ -16,6 +16,7 @@ mod schema;
 mod script;
 mod shorthand;
 mod simulator;
+mod traces;
 mod values;
 
 use std::collections::BTreeMap;
@@ -26,7 +27,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 pub use self::agent::{
-    AgentFields, AgentSpec, ChatSpec, HttpSpec, MadeCalls, OwnTools, Readiness, ToolCallPlaces,
+    AgentFields, AgentSpec, ChatSpec, HttpSpec, MadeCallPlaces, MadeCalls, OwnTools, Readiness,
+    ToolCallPlaces,
 };
 pub use self::assertion::{Assertion, EmptyAssertion, Goal, Grounding, Intent, ToolExpectation};
 pub use self::block::{Block, BlockKind};
@@ -46,6 +48,7 @@ pub use self::shorthand::{
 pub use self::simulator::{
     EveryTurn, OnMaxTurns, Rules, Simulate, Simulator, StopWhen, TopicManner,
 };
+pub use self::traces::{TraceEvidence, TraceFields};
 pub use self::values::{Notes, TimeSpan};
 use proctor_yaml::{At, Node};
 pub(crate) use schema::whole_number_ranges;

@@ -40,7 +40,8 @@ pub use judge::{
 pub use live_calls::{CallReport, LiveCalls};
 pub use proctor_yaml::{At, FileProblem, Node, Place, ValueError, read_value};
 pub use reported_calls::{
-    MalformedCall, read_call, read_made_call, read_made_calls, read_requested_calls,
+    MalformedCall, read_call, read_made_call, read_made_calls, read_made_calls_at,
+    read_requested_calls,
 };
 pub use rows::{Row, RowFormat, RowsError, parse_rows, row_name};
 pub use scenario::{

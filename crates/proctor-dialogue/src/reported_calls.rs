@@ -5,6 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::format::MadeCallPlaces;
 use crate::transcript::{DoneCall, ToolCall};
 
 /// Keys of an entry that hold the tool's name, in the order they are looked at.
@@ -56,6 +57,83 @@ pub fn read_made_calls(list: &Value) -> Result<Vec<DoneCall>, MalformedCall> {
         }
     }
     Ok(calls)
+}
+
+/// Reads calls that an agent lists in a form of its own. A call whose arguments are nowhere to be seen has unknown arguments (`null`): a
+/// check on them is errored, where an empty object would say that there were none.
+///
+/// # Errors
+///
+/// The first entry that is not a call, or lacks what a place says it has.
+pub fn read_made_calls_at(
+    list: &Value,
+    places: &MadeCallPlaces,
+) -> Result<Vec<DoneCall>, MalformedCall> {
+    let placed: Vec<Value> = entries(list)?
+        .iter()
+        .enumerate()
+        .map(|(index, entry)| place_fields(entry, places, index + 1))
+        .collect::<Result<_, _>>()?;
+    let mut calls = read_made_calls(&placed.clone().into())?;
+    let is_call = |entry: &&Value| {
+        part_kind(entry).is_none_or(|kind| kind != "tool_result" && !OTHER_PARTS.contains(&kind))
+    };
+    for (done, entry) in calls.iter_mut().zip(placed.iter().filter(is_call)) {
+        if !has_arguments(entry) {
+            done.call.arguments = Value::Null;
+        }
+    }
+    Ok(calls)
+}
+
+fn has_arguments(entry: &Value) -> bool {
+    let Some(fields) = entry.as_object() else { return false };
+    let inner = NESTED_KEYS.iter().find_map(|key| fields.get(*key)?.as_object()).unwrap_or(fields);
+    first(inner, ARGUMENT_KEYS).or_else(|| first(fields, ARGUMENT_KEYS)).is_some()
+}
+
+/// The entry with the parts that have places of their own under the names that are read.
+fn place_fields(
+    entry: &Value,
+    places: &MadeCallPlaces,
+    number: usize,
+) -> Result<Value, MalformedCall> {
+    if *places == MadeCallPlaces::default() {
+        return Ok(entry.clone());
+    }
+    let Value::Object(fields) = entry else {
+        return Err(MalformedCall::new(format!("tool call {number} must be an object"), entry));
+    };
+    let mut placed = Map::new();
+    let parts = [
+        ("id", &places.id, ID_KEYS, false),
+        ("name", &places.name, NAME_KEYS, true),
+        ("arguments", &places.arguments, ARGUMENT_KEYS, true),
+        ("result", &places.result, RESULT_KEYS, false),
+        ("error", &places.error, &["error"][..], false),
+        ("duration_ms", &None, &["duration_ms"][..], false),
+        ("metadata", &None, &["metadata"][..], false),
+    ];
+    for (name, place, usual, required) in parts {
+        let found = match place {
+            Some(place) => entry.pointer(place),
+            None => first(fields, usual),
+        };
+        match (found, place) {
+            (Some(value), _) => {
+                placed.insert(name.to_owned(), value.clone());
+            }
+            (None, Some(place)) if required => {
+                let what = format!(
+                    "tool call {number} has nothing at `{place}`, where `made_calls` says its {name} {} ",
+                    if name == "name" { "is" } else { "are" }
+                );
+                return Err(MalformedCall::new(what.trim_end(), entry));
+            }
+            (None, _) => {}
+        }
+    }
+    Ok(placed.into())
 }
 
 /// Reads one call that the agent makes itself.
@@ -303,6 +381,55 @@ mod tests {
                 ("log", None, None),
             ]
         );
+    }
+
+    fn places(name: &str, arguments: &str) -> MadeCallPlaces {
+        let place = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        let result = place("/out");
+        MadeCallPlaces {
+            name: place(name),
+            arguments: place(arguments),
+            result,
+            ..Default::default()
+        }
+    }
+
+    #[test]
+    fn a_mapping_finds_the_parts_of_a_call() {
+        let list =
+            json!([{"step": {"fn": "refund", "with": {"order": 7}}, "out": "done", "id": 3}]);
+        let calls = read_made_calls_at(&list, &places("/step/fn", "/step/with")).unwrap();
+        let call = &calls[0].call;
+        assert_eq!((call.id.as_str(), call.name.as_str()), ("3", "refund"));
+        assert_eq!(
+            (&call.arguments, &calls[0].result),
+            (&json!({"order": 7}), &Some(json!("done")))
+        );
+        for (entry, part) in [
+            (json!({"with": {}}), "nothing at `/fn`, where `made_calls` says its name is; found `"),
+            (json!({"fn": "a"}), "nothing at `/with`, where `made_calls` says its arguments are;"),
+            (json!({"fn": "a", "with": 7}), "must be an object, or an object as JSON"),
+            (json!("a"), "tool call 1 must be an object"),
+        ] {
+            let problem = read_made_calls_at(&json!([entry]), &places("/fn", "/with"));
+            let problem = problem.unwrap_err().to_string();
+            assert!(problem.contains(part), "{entry}: {problem}");
+        }
+    }
+
+    /// `not: {call_tool: {name: refund, with: {order: 7}}}` may not pass because the order stands elsewhere.
+    #[test]
+    fn arguments_that_are_nowhere_to_be_seen_are_unknown() {
+        let list = json!([
+            {"type": "text", "text": "let me look"},
+            {"name": "refund", "params": {"order": 7}},
+            {"name": "ping", "arguments": {}},
+            {"function": {"name": "look", "arguments": "{}"}},
+            {"name": "wait", "args": null},
+        ]);
+        let calls = read_made_calls_at(&list, &MadeCallPlaces::default()).unwrap();
+        let arguments: Vec<&Value> = calls.iter().map(|done| &done.call.arguments).collect();
+        assert_eq!(arguments, [&Value::Null, &json!({}), &json!({}), &json!({})]);
     }
 
     /// V1: a finished call is not taken for a request.

@@ -18,7 +18,8 @@ pub struct ToolCall {
     pub id: String,
     /// The tool.
     pub name: String,
-    /// Its arguments.
+    /// Its arguments, an object; `null` if a call was reported without them, so that they are unknown.
+    #[serde(skip_serializing_if = "Value::is_null")]
     pub arguments: Value,
 }
 
@@ -59,6 +60,9 @@ pub struct Turn {
     /// Whether the agent may have made calls that `tool_calls` does not hold.
     #[serde(skip)]
     pub calls_unknown: bool,
+    /// Why, if there is more to say than how the agent can report its calls.
+    #[serde(skip)]
+    pub calls_unknown_reason: Option<String>,
 }
 
 /// A stay in a topic.
@@ -135,6 +139,16 @@ impl Transcript {
     /// Whether the agent may have made unreported calls in these turns.
     pub(crate) fn calls_unknown_in(turns: &[&Turn]) -> bool {
         turns.iter().any(|turn| turn.calls_unknown)
+    }
+
+    /// Why the calls of these turns are not known.
+    pub(crate) fn calls_unknown_reason(&self, turns: &[&Turn]) -> String {
+        let known =
+            turns.iter().find_map(|turn| Some((turn.number, turn.calls_unknown_reason.as_ref()?)));
+        known.map_or_else(
+            || self.reports.how_to_report_calls(),
+            |(number, reason)| format!("turn {number}: {reason}"),
+        )
     }
 
     /// The transcript as expressions and commands see it, with this turn as the current one. `tool_calls` is `null`

@@ -454,6 +454,30 @@ events! {
         error: Option<String>,
     }
 
+    /// Work of the agent, as its OpenTelemetry instrumentation told it.
+    on_agent_span => AgentSpan {
+        /// The turn, from 1.
+        turn_number: u32,
+        /// What was done.
+        name: String,
+        /// The id of the span.
+        span_id: String,
+        /// The span it is a part of.
+        parent_span_id: Option<String>,
+        /// When it began, as RFC 3339.
+        started_at: Option<String>,
+        /// How long it took.
+        duration_ms: Option<Millis>,
+        /// The instrumentation that told it.
+        scope: Option<String>,
+        /// What went wrong, where it failed.
+        error: Option<String>,
+        /// Its attributes; long ones are cut.
+        attributes: Option<Json>,
+        /// How many further spans of the answer were not recorded.
+        spans_left_out: Option<u64>,
+    }
+
     /// How far the run is.
     on_progress => Progress {
         /// Examples that have ended.

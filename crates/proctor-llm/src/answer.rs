@@ -113,6 +113,9 @@ pub struct Answer {
     /// How often it was asked until it came.
     #[serde(default = "one")]
     pub tries: u32,
+    /// How long the peer was waited for between the tries, because it said that it was busy.
+    #[serde(skip)]
+    pub waited: Duration,
     /// What it cost when it was made; `None` where the price is not known, which is not the same
     /// as nothing. Only answers that are not `cached` have cost this run anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]

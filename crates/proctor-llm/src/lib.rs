@@ -67,7 +67,7 @@ pub use error::{ErrorKind, ModelError};
 pub use http::{Endpoint, HttpModel, JsonEndpoint, JsonReplies, WallClock, parse_retry_after};
 pub use layer::{
     Budget, BudgetedModel, Cache, CacheStats, CachedModel, Jitter, Layers, LimitedModel, Limits,
-    RequestLimiter, RetryPolicy, RetryingModel, UnknownPrice,
+    RequestLimiter, RetryPolicy, RetryingModel, UnknownPrice, WaitCounts, WaitPolicy, WaitingModel,
 };
 #[cfg(feature = "http")]
 pub use mapping::{MappedAgent, Mapping, ToolCallPaths};

@@ -201,6 +201,9 @@ pub struct Request {
     /// answer to the same question under another mark, and puts the present mark into it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark: Option<String>,
+    /// The trace that the answer belongs to, as the header of W3C Trace Context. Not part of the question.
+    #[serde(skip)]
+    pub traceparent: Option<String>,
     /// Which answers are worth keeping.
     #[serde(skip)]
     pub acceptance: Acceptance,

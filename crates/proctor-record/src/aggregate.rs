@@ -83,7 +83,11 @@ impl Aggregator {
             }
             Body::AgentError(payload) => self.party_error(event, agent_error(payload)),
             Body::JudgeError(payload) => self.party_error(event, judge_error(payload)),
-            Body::GroupStarted(_) | Body::GroupFinished(_) | Body::Progress(_) => {}
+            // Spans are for whoever reads the events; what they told about calls and models has events of its own.
+            Body::GroupStarted(_)
+            | Body::GroupFinished(_)
+            | Body::Progress(_)
+            | Body::AgentSpan(_) => {}
             Body::Unknown(unknown) => {
                 *self.run.unknown_events.entry(unknown.event_type.to_string()).or_default() += 1;
             }
@@ -339,6 +343,7 @@ pub(crate) fn concerns_example(event: &Event) -> bool {
         | Body::GroupStarted(_)
         | Body::GroupFinished(_)
         | Body::Progress(_)
+        | Body::AgentSpan(_)
         | Body::Unknown(_) => false,
         Body::WorkerLog(_) | Body::ModelCall(_) => event.example_id.is_some(),
         _ => true,

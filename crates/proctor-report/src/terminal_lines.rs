@@ -198,6 +198,7 @@ pub(crate) fn within_example(body: &Body, style: Style) -> Vec<String> {
         | Body::SimulationStarted(_)
         | Body::SimulationEnded(_)
         | Body::ModelCall(_)
+        | Body::AgentSpan(_)
         | Body::ExampleStarted(_)
         | Body::ExampleFinished(_)
         | Body::ErrorOutsideExample(_)

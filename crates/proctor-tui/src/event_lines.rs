@@ -67,6 +67,7 @@ impl EventLines {
             | Body::GroupStarted(_)
             | Body::GroupFinished(_)
             | Body::WorkerStarted(_)
+            | Body::AgentSpan(_)
             | Body::Progress(_) => Vec::new(),
         }
     }

@@ -6,6 +6,8 @@ export interface ToolCall { id: string | null; name: string; arguments: unknown;
 export interface Said { text: string; source: string | null; duration_ms: number | null; first_token_ms: number | null; seq: number; metadata: unknown; pending: unknown[] }
 export interface Evaluation { seq: number; turn: number | null; name: string; description: string | null; soft: boolean; kind: string | null; passed: boolean | null; score: number | null; reasoning: string | null; message: string | null; topic: string | null; metadata: unknown }
 export interface ModelCall { seq: number; backend: string | null; model: string | null; purpose: string | null; input_tokens: number | null; output_tokens: number | null; cost_usd: number | null; duration_ms: number | null; cached: boolean; tries: number | null; error: string | null }
+/** Work of the agent as its instrumentation told it; `depth` is how many spans it is in. */
+export interface Span { seq: number; turn: number; id: string; parent: string | null; name: string; duration_ms: number | null; scope: string | null; error: string | null; attributes: unknown; left_out: number; depth: number }
 export interface Trouble { seq: number; whose: string; turn: number | null; class: string | null; message: string; operation: string | null }
 
 /** What happened within a turn, in order. */
@@ -36,6 +38,7 @@ export interface Talk {
   turns: Turn[];
   evaluations: Evaluation[];
   models: ModelCall[];
+  spans: Span[];
   output: { stream: string; line: string; seq: number }[];
   events: Event[];
 }
@@ -60,7 +63,7 @@ function emptyTalk(repeat: number, attempt: number): Talk {
   return {
     repeat, attempt, status: null, fault: null, duration_ms: null, exception: null, message: null, output_tail: [],
     leaked: [], signal: null, exit_status: null, goal: null, max_turns: null, ended: null, turns: [], evaluations: [],
-    models: [], output: [], events: [],
+    models: [], spans: [], output: [], events: [],
   };
 }
 
@@ -146,10 +149,24 @@ function take(talk: Talk, event: Event): void {
         duration_ms: event.duration_ms ?? null, cached: event.cached === true, tries: event.tries ?? null, error: event.error ?? null,
       });
       break;
+    case "AgentSpan":
+      talk.spans.push(spanOf(talk, event));
+      break;
     case "WorkerLog":
       talk.output.push({ stream: event.stream ?? "stdout", line: event.line, seq: event.seq });
       break;
   }
+}
+
+function spanOf(talk: Talk, event: Event): Span {
+  const parent = event.parent_span_id ?? null;
+  // Spans further out come first.
+  const outer = talk.spans.findLast((span) => span.id === parent);
+  return {
+    seq: event.seq, turn: event.turn_number ?? 0, id: event.span_id, parent, name: String(event.name ?? ""), duration_ms: event.duration_ms ?? null,
+    scope: event.scope ?? null, error: event.error ?? null, attributes: event.attributes, left_out: event.spans_left_out ?? 0,
+    depth: outer ? outer.depth + 1 : 0,
+  };
 }
 
 function said(event: Event): Said {

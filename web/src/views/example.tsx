@@ -5,7 +5,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { duration, money, percent, quoted, turnName, word } from "../format";
 import { rateOf, titleOf } from "../model/rows";
-import { talksOf, type Evaluation, type ModelCall, type Step, type Talk, type Turn } from "../model/talk";
+import { talksOf, type Evaluation, type ModelCall, type Span, type Step, type Talk, type Turn } from "../model/talk";
 import type { Event } from "../model/types";
 import { go, link, route } from "../router";
 import type { Feed } from "../source";
@@ -112,6 +112,7 @@ function Conversation({ talk, turnAt, live, linkTo }: { talk: Talk; turnAt: numb
       {talk.ended && <p class="dim ended">The simulation ended: {word(talk.ended)}.</p>}
       {talk.evaluations.length > 0 && <section aria-label="Checks of the whole"><h3>Checks of the whole conversation</h3><Checks evaluations={talk.evaluations} /></section>}
       {talk.models.length > 0 && <Models calls={talk.models} />}
+      {talk.spans.length > 0 && <Spans spans={talk.spans} />}
       {talk.output.length > 0 && (
         <details class="panel" open={talk.turns.length === 0}>
           <summary>Output, {talk.output.length} {talk.output.length === 1 ? "line" : "lines"}</summary>
@@ -213,6 +214,25 @@ function Models({ calls }: { calls: ModelCall[] }) {
             <td>{call.purpose}</td><td>{[call.backend, call.model].filter(Boolean).join(" · ")}</td>
             <td class="r num">{call.input_tokens}</td><td class="r num">{call.output_tokens}</td><td class="r num">{call.cost_usd === null ? "" : money(call.cost_usd)}</td>
             <td class="r num">{duration(call.duration_ms)}</td><td>{call.cached && <span class="tag">cached</span>}{call.error && <span class="s-failed">{call.error}</span>}</td>
+          </tr>
+        ))}</tbody>
+      </table></div>
+    </details>
+  );
+}
+
+/** What the agent's instrumentation told, in the order it began. */
+function Spans({ spans }: { spans: Span[] }) {
+  const leftOut = spans.reduce((sum, span) => sum + span.left_out, 0);
+  return (
+    <details class="panel">
+      <summary>Spans: {spans.length}{leftOut > 0 && `, ${leftOut} more were not recorded`}</summary>
+      <div class="table-box"><table>
+        <thead><tr><th>Turn</th><th>Span</th><th>From</th><th class="r">Took</th><th></th></tr></thead>
+        <tbody>{spans.map((span) => (
+          <tr key={span.seq}>
+            <td>{span.turn}</td><td><span aria-hidden="true">{"· ".repeat(span.depth)}</span>{span.name}<Value label="attributes" value={span.attributes} /></td>
+            <td class="dim">{span.scope}</td><td class="r num">{duration(span.duration_ms)}</td><td>{span.error && <span class="s-failed">{span.error}</span>}</td>
           </tr>
         ))}</tbody>
       </table></div>

@@ -5,6 +5,7 @@ import { createInterface } from 'node:readline';
 import { AgentProblem, encode, summary } from './answer.mjs';
 import { attributeOutput, finishOutput, forConversation } from './output.mjs';
 import { loadTarget } from './target.mjs';
+import { flushSpans, inTrace } from './traces.mjs';
 
 const [major, minor] = process.versions.node.split('.').map(Number);
 if (major < 18 || (major === 18 && minor < 19)) {
@@ -43,10 +44,12 @@ class Conversation {
     try {
       const turn = turnOf(request);
       this.session ??= await makeSession();
-      const answer = await this.session.answer(turn);
+      const answer = await inTrace(request.traceparent, () => this.session.answer(turn));
+      await flushSpans(request.traceparent);
       finishOutput(this.name);
       reply(request.id, answer);
     } catch (error) {
+      await flushSpans(request.traceparent);
       this.fail(request, error);
     }
   }

@@ -31,7 +31,10 @@ function splitTarget(target) {
 async function prepareTypeScript(file) {
   let tsx;
   try {
-    tsx = createRequire(file).resolve('tsx/esm/api');
+    // What `require` is given registers itself by a path that does not exist; the module for `import` stands beside it.
+    const required = createRequire(file).resolve('tsx/esm/api');
+    const imported = required.replace(/\.cjs$/, '.mjs');
+    tsx = fs.existsSync(imported) ? imported : required;
   } catch {
     tsx = undefined;
   }

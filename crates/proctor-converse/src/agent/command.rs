@@ -101,6 +101,8 @@ struct ChatRequest<'a> {
     messages: &'a [Message],
     #[serde(skip_serializing_if = "<[ToolSpec]>::is_empty")]
     tools: &'a [ToolSpec],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    traceparent: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -289,6 +291,7 @@ impl CommandSession {
             turn: turn.turn,
             messages: turn.messages,
             tools: &tools,
+            traceparent: turn.traceparent,
         };
         let malformed = self.running.listener.malformed();
         let _route = self.running.listener.reports().route(&self.name, turn.reporter);

@@ -12,6 +12,8 @@ mod model;
 mod program;
 mod reports;
 mod scripted;
+mod span_events;
+mod traced;
 
 use std::sync::Arc;
 
@@ -28,6 +30,7 @@ pub(crate) use self::program::LaunchSpec;
 pub use self::reports::AgentReporter;
 pub(crate) use self::reports::ReportRoutes;
 pub use self::scripted::ScriptedAgent;
+pub(crate) use self::traced::{TraceParts, TracedAgent};
 use crate::BoxFuture;
 use crate::attempt_id::AttemptId;
 use crate::failure::{Failure, PartyAnswer};
@@ -81,6 +84,8 @@ pub struct AgentTurn<'a> {
     pub tools: &'a dyn Tools,
     /// Where it reports while it works.
     pub reporter: &'a AgentReporter,
+    /// The trace that its work belongs to, as the header of W3C Trace Context, if its spans are received.
+    pub traceparent: Option<&'a str>,
 }
 
 impl AgentTurn<'_> {

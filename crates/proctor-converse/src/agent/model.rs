@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proctor_dialogue::{
     AgentAnswer, DoneCall, MadeCalls, MalformedCall, Message, Role, ToolCall, read_call,
-    read_made_calls,
+    read_made_calls_at,
 };
 use proctor_llm::sse::SseDecoder;
 use proctor_llm::{self as llm, Model, Purpose, Request};
@@ -88,6 +88,7 @@ impl Session for ModelSession {
                 purpose: Purpose::Agent,
                 conversation: self.conversation.clone(),
                 repeat: turn.attempt_id.repeat,
+                traceparent: turn.traceparent.map(str::to_owned),
                 ..(*self.agent.template).clone()
             };
             let model = &*self.agent.model;
@@ -99,7 +100,7 @@ impl Session for ModelSession {
                 refuse_unoffered_calls(&self.agent.name, &tools, &answer.pending_tool_calls)?;
                 Ok(answer)
             });
-            PartyAnswer { outcome, call: Some(call) }
+            PartyAnswer::of_model(outcome, call)
         })
     }
 }
@@ -139,7 +140,7 @@ fn made_calls_in(raw: &str, made: &MadeCalls) -> Result<Option<Vec<DoneCall>>, M
     match body.pointer(&made.list) {
         None if made.absent_is_none => Ok(Some(Vec::new())),
         None => Ok(None),
-        Some(list) => read_made_calls(list).map(Some),
+        Some(list) => read_made_calls_at(list, &made.places).map(Some),
     }
 }
 
@@ -166,6 +167,10 @@ fn plain_answer(answer: llm::Answer) -> AgentAnswer {
     if let Some(usage) = answer.usage {
         metadata["input_tokens"] = usage.input_tokens.into();
         metadata["output_tokens"] = usage.output_tokens.into();
+    }
+    if !answer.waited.is_zero() {
+        metadata["tries"] = answer.tries.into();
+        metadata["waited_ms"] = millis(answer.waited).into();
     }
     AgentAnswer {
         text: answer.text,

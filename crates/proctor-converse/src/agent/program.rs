@@ -16,6 +16,7 @@ use super::reports::ReportRoutes;
 use crate::failure::Failure;
 use crate::sandbox::launcher_error;
 use proctor_llm::LauncherWords;
+use proctor_traces::Traces;
 
 /// How long to wait for the exit of a program that has closed its channel.
 const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
@@ -37,6 +38,8 @@ pub(crate) struct LaunchSpec {
     pub(crate) guard: Guard,
     /// Where what it prints goes.
     pub(crate) printed: Arc<AgentOutput>,
+    /// Where its spans go, if they are received.
+    pub(crate) traces: Option<Arc<Traces>>,
 }
 
 impl LaunchSpec {
@@ -53,6 +56,7 @@ impl LaunchSpec {
         let reported = Arc::new(ReportedOutput::new(&self.name, &self.printed));
         let output_sink = Arc::clone(&reported);
         let environment = self.environment().set("WORKER_INDEX", index.to_string());
+        let environment = environment.set_all(&self.trace_variables().await?);
         let launched = self.launcher.as_ref().map(|launcher| launcher.before(&self.argv));
         let argv = launched.as_ref().unwrap_or(&self.argv).iter().map(String::as_str);
         let spec = ProcessSpec::new(argv, environment, self.guard.clone())
@@ -74,6 +78,28 @@ impl LaunchSpec {
         })?;
         let listener = OutputListener::start(&process, reported, malformed, reports);
         Ok((process, listener))
+    }
+
+    /// Where and how OpenTelemetry sends the spans of the program, unless its own variables say so.
+    async fn trace_variables(&self) -> Result<BTreeMap<String, String>, Failure> {
+        let Some(traces) = &self.traces else { return Ok(BTreeMap::new()) };
+        let endpoint = traces.endpoint().await.map_err(|error| {
+            Failure::harness(format!(
+                "cannot receive the spans of the agent `{}`: {error}",
+                self.name
+            ))
+        })?;
+        let variables = [
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint),
+            ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf"),
+            ("OTEL_TRACES_EXPORTER", "otlp"),
+            ("OTEL_METRICS_EXPORTER", "none"),
+            ("OTEL_LOGS_EXPORTER", "none"),
+            // Five seconds when absent, for which every turn would wait.
+            ("OTEL_BSP_SCHEDULE_DELAY", "100"),
+        ];
+        let own = variables.into_iter().filter(|(name, _)| !self.env.contains_key(*name));
+        Ok(own.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
     }
 
     fn environment(&self) -> ChildEnvironment {

@@ -18,6 +18,7 @@ use crate::failure::Failure;
 const STARTED: &str = "agent.tool_call_started";
 const COMPLETED: &str = "agent.tool_call_completed";
 const FIRST_TOKEN: &str = "agent.first_token";
+const SPANS_FLUSHED: &str = "agent.spans_flushed";
 
 /// Takes the reports of one question. Clones belong to the same question.
 #[derive(Debug, Clone)]
@@ -30,6 +31,8 @@ struct Reported {
     calls: LiveCalls,
     /// The first report that could not be read.
     problem: Option<String>,
+    /// Whether the program has sent all spans that had ended; nothing if it does not say.
+    spans_flushed: Option<bool>,
     forward: Option<mpsc::UnboundedSender<CallReport>>,
 }
 
@@ -41,6 +44,7 @@ impl AgentReporter {
             first_token_ms: None,
             calls: LiveCalls::default(),
             problem: None,
+            spans_flushed: None,
             forward: Some(forward),
         })))
     }
@@ -71,6 +75,11 @@ impl AgentReporter {
         reported.first_token_ms.get_or_insert(taken);
     }
 
+    /// Whether the program has sent all spans that had ended; nothing if it does not say.
+    pub(crate) fn spans_flushed(&self) -> Option<bool> {
+        self.reported().spans_flushed
+    }
+
     /// Takes a report as JSON; false if `kind` is no report. A report that cannot be read fails the answer: the call that it is about
     /// would be missing.
     pub(crate) fn read(&self, kind: &str, fields: &Value) -> bool {
@@ -78,6 +87,10 @@ impl AgentReporter {
             STARTED | COMPLETED => read_made_call(fields),
             FIRST_TOKEN => {
                 self.first_token();
+                return true;
+            }
+            SPANS_FLUSHED => {
+                self.reported().spans_flushed = Some(fields["complete"].as_bool() != Some(false));
                 return true;
             }
             _ => return false,
@@ -128,7 +141,7 @@ impl ReportRoutes {
 
     /// Takes a notification; false if it is no report about an open question.
     pub(crate) fn take(&self, notification: &Notification) -> bool {
-        if ![STARTED, COMPLETED, FIRST_TOKEN].contains(&&*notification.kind) {
+        if ![STARTED, COMPLETED, FIRST_TOKEN, SPANS_FLUSHED].contains(&&*notification.kind) {
             return false;
         }
         let fields: Value = serde_json::from_str(notification.body.as_str()).unwrap_or_default();

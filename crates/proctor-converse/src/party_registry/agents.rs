@@ -6,17 +6,23 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use proctor_dialogue::{AgentFields, ChatSpec, HttpSpec, Readiness, ToolCallPlaces};
+use proctor_dialogue::{
+    AgentFields, ChatSpec, HttpSpec, Readiness, Sandbox, SandboxNetwork, ToolCallPlaces,
+};
 use proctor_llm::wire::Dialect;
-use proctor_llm::{Endpoint, HttpModel, Layers, MappedAgent, Mapping, Request, ToolCallPaths};
+use proctor_llm::{
+    Endpoint, HttpModel, Jitter, Layers, MappedAgent, Mapping, PriceTable, Request, ToolCallPaths,
+    WaitCounts, WaitPolicy,
+};
 use proctor_process::Guard;
 use proctor_redact::Secret;
+use proctor_traces::Traces;
 use serde_json::Value;
 
 use super::placeholder_values::PlaceholderValues;
 use crate::agent::{
     Agent, AgentOutput, CommandAgent, LaunchSpec, MakeClient, ModelAgent, Processes,
-    ReadinessCheck, ScriptedAgent, ServedAgent,
+    ReadinessCheck, ScriptedAgent, ServedAgent, TraceParts, TracedAgent,
 };
 use crate::failure::Failure;
 use crate::interpreter::{Language, ProjectFiles};
@@ -25,18 +31,51 @@ use crate::shims;
 
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(2);
 const READY_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the spans of a turn are waited for after its answer.
+const SPANS_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What agents are made with.
 pub(super) struct AgentParts {
     pub(super) placeholders: PlaceholderValues,
     pub(super) guard: Guard,
-    pub(super) layers: Layers,
     pub(super) printed: Arc<AgentOutput>,
     pub(super) sandboxes: Sandboxes,
     pub(super) unpacked: PathBuf,
+    pub(super) traces: Arc<Traces>,
+    pub(super) prices: Arc<PriceTable>,
+    pub(super) jitter: Jitter,
+    pub(super) waits: Arc<WaitCounts>,
+}
+
+impl AgentParts {
+    /// The layers over an agent that is spoken to over HTTP.
+    fn layers(&self, fields: &AgentFields) -> Layers {
+        let policy = WaitPolicy {
+            limit: timeout(fields),
+            jitter: self.jitter.clone(),
+            counts: Arc::clone(&self.waits),
+        };
+        let prices = Some(Arc::clone(&self.prices));
+        Layers { wait: Some(policy), prices, ..Layers::default() }
+    }
 }
 
 pub(super) fn agent(
+    fields: &AgentFields,
+    name: &str,
+    parts: &Arc<AgentParts>,
+) -> Result<Arc<dyn Agent>, Failure> {
+    let inner = untraced_agent(fields, name, parts)?;
+    let Some(traces) = fields.traces() else { return Ok(inner) };
+    let parts = TraceParts {
+        traces: Arc::clone(&parts.traces),
+        prices: Arc::clone(&parts.prices),
+        within: traces.within.map_or(SPANS_TIMEOUT, |span| span.0),
+    };
+    Ok(Arc::new(TracedAgent { inner, parts }))
+}
+
+fn untraced_agent(
     fields: &AgentFields,
     name: &str,
     parts: &Arc<AgentParts>,
@@ -55,13 +94,13 @@ pub(super) fn agent(
             let placeholders = PlaceholderValues { port: Some(port), ..parts.placeholders.clone() };
             let mut launch = launch(&fields, &name, &placeholders, &parts)?;
             launch.env.entry("PORT".into()).or_insert_with(|| port.to_string());
-            let client = client(&fields, &name, &placeholders, &parts.layers)?;
+            let client = client(&fields, &name, &placeholders, &parts.layers(&fields))?;
             Ok((launch, client, ready(fields.ready.as_ref(), port, &placeholders)?))
         });
         return Ok(Arc::new(ServedAgent::new(make, each)));
     }
     if is_http {
-        return Ok(Arc::new(client(fields, name, &parts.placeholders, &parts.layers)?));
+        return Ok(Arc::new(client(fields, name, &parts.placeholders, &parts.layers(fields))?));
     }
     let processes = if fields.process_per_conversation {
         Processes::Each
@@ -102,6 +141,14 @@ fn launch(
     let sandbox =
         fields.sandbox.as_ref().map(|sandbox| shims::readable(sandbox, fields, &parts.unpacked));
     let sandbox = sandbox.as_ref();
+    let is_cut_off = sandbox.and_then(Sandbox::fields).is_some_and(|confined| {
+        confined.network != Some(SandboxNetwork::Host) && program_use(fields) == ProgramUse::Lasting
+    });
+    if fields.traces().is_some() && is_cut_off {
+        return Err(Failure::harness(format!(
+            "the agent `{name}`: its sandbox has no network, so its spans (`traces`) cannot arrive; say `sandbox: {{network: host}}` for it, or leave out `traces`"
+        )));
+    }
     let launcher = parts.sandboxes.launcher_words(sandbox, &program, placeholders, &parts.guard)?;
     Ok(LaunchSpec {
         name: name.to_owned(),
@@ -111,6 +158,7 @@ fn launch(
         folder: placeholders.root.clone(),
         guard: parts.guard.clone(),
         printed: Arc::clone(&parts.printed),
+        traces: fields.traces().map(|_| Arc::clone(&parts.traces)),
     })
 }
 

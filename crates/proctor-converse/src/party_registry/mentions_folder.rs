@@ -75,6 +75,7 @@ impl MentionsFolder for AgentFields {
             tools: _,
             deterministic: _,
             timeout: _,
+            traces: _,
         } = self;
         command.mentions_folder()
             || python.mentions_folder()

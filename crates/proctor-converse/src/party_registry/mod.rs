@@ -22,7 +22,7 @@ use proctor_dialogue::{
     AgentFields, AgentReports, AgentSpec, At, Example, GroupKey, ModelFields, ModelSpec,
     PartySpecs, Sandbox, ServerSpec,
 };
-use proctor_llm::{Budget, Jitter, Layers, Price, PriceTable, ReplayMode};
+use proctor_llm::{Budget, Jitter, Price, PriceTable, ReplayMode};
 use proctor_process::Guard;
 use proctor_redact::Secret;
 use serde_json::Value;
@@ -482,14 +482,16 @@ impl<'a> PartyBuilder<'a> {
             fields.sandbox = effective(fields.sandbox.as_ref(), group, used);
         }
         let fields = &fields;
-        let layers = Layers { prices: Some(Arc::clone(&self.common.prices)), ..Layers::default() };
         let parts = AgentParts {
             placeholders: placeholders.clone(),
             guard: self.settings.guard.clone(),
-            layers,
             printed: Arc::clone(&self.printed),
             sandboxes: self.settings.shared.sandboxes().clone(),
             unpacked: self.settings.unpacked.clone(),
+            traces: Arc::clone(self.settings.shared.traces()),
+            prices: Arc::clone(&self.common.prices),
+            jitter: self.common.jitter.clone(),
+            waits: Arc::clone(self.settings.shared.waits()),
         };
         let make = || agents::agent(fields, name, &Arc::new(parts));
         self.agents.get(name, fields, &placeholders.here, make)

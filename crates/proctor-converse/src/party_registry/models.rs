@@ -108,6 +108,7 @@ fn layers(fields: &ModelFields, common: &SharedModelParts) -> Layers {
     }
     Layers {
         limiter: (limits != Limits::default()).then(|| Arc::new(RequestLimiter::new(limits))),
+        wait: None,
         retry: Some((policy, common.jitter.clone())),
         prices: Some(Arc::clone(&common.prices)),
         budget: common.budget.clone(),

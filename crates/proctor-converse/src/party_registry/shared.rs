@@ -9,8 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use proctor_dialogue::ModelFields;
-use proctor_llm::{Budget, Cache, Cost, Player, Recorder, UnknownPrice};
+use proctor_llm::{Budget, Cache, Cost, Player, Recorder, UnknownPrice, WaitCounts};
 use proctor_redact::{Redactor, SHORTEST_SECRET};
+use proctor_traces::Traces;
 use serde_json::Map;
 
 use super::made_parties::MadeParties;
@@ -39,6 +40,8 @@ struct Inner {
     budget: OnceLock<Option<Arc<Budget>>>,
     cache: Mutex<Option<Arc<Cache>>>,
     cassette: Mutex<Option<OpenCassette>>,
+    traces: Arc<Traces>,
+    waits: Arc<WaitCounts>,
     notes_given: AtomicBool,
 }
 
@@ -64,6 +67,14 @@ impl SharedResources {
 
     pub(super) fn sandboxes(&self) -> &Sandboxes {
         &self.0.sandboxes
+    }
+
+    pub(super) fn traces(&self) -> &Arc<Traces> {
+        &self.0.traces
+    }
+
+    pub(super) fn waits(&self) -> &Arc<WaitCounts> {
+        &self.0.waits
     }
 
     pub(super) fn short_secrets(&self) -> Arc<Mutex<BTreeSet<String>>> {
@@ -133,6 +144,8 @@ impl SharedResources {
             return Vec::new();
         }
         let mut notes = self.0.sandboxes.notes();
+        notes.extend(self.0.traces.notes());
+        notes.extend(waits_note(&self.0.waits));
         for variable in &*self.0.short_secrets.lock().unwrap_or_else(PoisonError::into_inner) {
             notes.push(format!(
                 "the value of {variable} has less than {SHORTEST_SECRET} characters: it is not filtered from what is written"
@@ -153,6 +166,19 @@ impl SharedResources {
         }
         notes
     }
+}
+
+/// How often agents were waited for that said that they were busy.
+fn waits_note(waits: &WaitCounts) -> Option<String> {
+    let times = match waits.waits() {
+        0 => return None,
+        1 => "once".to_owned(),
+        count => format!("{count} times"),
+    };
+    let seconds = (waits.waited().as_secs_f64() * 10.0).round() / 10.0;
+    Some(format!(
+        "agents were busy (status 429 or 503) and were waited for {times}, {seconds} s in all"
+    ))
 }
 
 fn replayed(player: &Player) -> Vec<String> {

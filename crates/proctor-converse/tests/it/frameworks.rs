@@ -10,7 +10,7 @@ use crate::world::{FinishedConversation, World, conduct_example};
 
 /// A file below `tests/frameworks`, what is in it, and how it is run.
 #[derive(Clone, Copy)]
-struct Framework {
+pub(crate) struct Framework {
     target: &'static str,
     is_node: bool,
 }
@@ -23,11 +23,11 @@ const PYTHON: [Framework; 5] = [
     python("smol_agent.py:agent"),
 ];
 
-const fn python(target: &'static str) -> Framework {
+pub(crate) const fn python(target: &'static str) -> Framework {
     Framework { target, is_node: false }
 }
 
-const fn node(target: &'static str) -> Framework {
+pub(crate) const fn node(target: &'static str) -> Framework {
     Framework { target, is_node: true }
 }
 
@@ -35,21 +35,27 @@ fn repository() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
+/// Copies the files of all agents into the world.
+pub(crate) fn copy_agents(world: &World) {
+    let from = repository().join("crates/proctor-converse/tests/frameworks");
+    for file in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+        std::fs::copy(file.path(), world.path().join(file.file_name())).unwrap();
+    }
+}
+
+/// The interpreter that has the frameworks.
+pub(crate) fn interpreter(is_node: bool) -> PathBuf {
+    let tool = if is_node { "conformance/node_modules/.bin/node" } else { "agents/bin/python" };
+    let interpreter = repository().join("target/tools").join(tool);
+    assert!(interpreter.exists(), "no {tool}: run ./check once, it installs the frameworks");
+    interpreter
+}
+
 impl Framework {
     /// The description of the agent, which is in the folder of the world.
-    fn agent(self, world: &World) -> String {
-        let from = repository().join("crates/proctor-converse/tests/frameworks");
-        for file in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
-            std::fs::copy(file.path(), world.path().join(file.file_name())).unwrap();
-        }
-        let tool =
-            if self.is_node { "conformance/node_modules/.bin/node" } else { "agents/bin/python" };
-        let interpreter = repository().join("target/tools").join(tool);
-        assert!(
-            interpreter.exists(),
-            "no frameworks for {}: run ./check once, it installs them",
-            self.target
-        );
+    pub(crate) fn agent(self, world: &World) -> String {
+        copy_agents(world);
+        let interpreter = interpreter(self.is_node);
         if self.is_node {
             let packages = repository().join("target/tools/agents-node/node_modules");
             let _ = std::os::unix::fs::symlink(packages, world.path().join("node_modules"));

@@ -15,5 +15,7 @@ mod saved;
 mod server;
 mod table;
 mod tools;
+mod traces;
+mod waits;
 mod worker_host;
 mod world;

@@ -16,6 +16,7 @@ const CHAT_MADE: &str = r#"{"chat": {"url": "u"}, "made_calls": "/made"}"#;
 const HTTP: &str = r#"{"http": {"url": "u"}}"#;
 const HTTP_MADE: &str = r#"{"http": {"url": "u", "made_calls": "/made"}}"#;
 const HTTP_ASKS: &str = r#"{"http": {"url": "u", "tool_calls": {}}}"#;
+const HTTP_TRACED: &str = r#"{"command": ["a"], "http": {"url": "u"}, "traces": true}"#;
 const SCRIPT: &str = r#"{"script": ["Hi"]}"#;
 
 /// V1: when "not called" is a fact. The columns: the answer lists no calls made, or it does; the host offers nothing, or
@@ -33,6 +34,8 @@ fn v1_absence_is_known_only_where_calls_are_reported() {
         (HTTP, [none, none, offered, offered]),
         (HTTP_MADE, [none, all, offered, all]),
         (HTTP_ASKS, [none, none, offered, offered]),
+        // What is listed comes from its spans.
+        (HTTP_TRACED, [none, all, offered, all]),
         (SCRIPT, [all, all, all, all]),
     ];
     for (agent, expected) in table {
@@ -105,10 +108,22 @@ fn what_excludes_each_other_is_a_mistake() {
         (r#"{"http": {"url": "u", "made_calls": "/x"}, "made_calls": "/x"}"#, "keep one"),
         (r#"{"http": {"url": "u"}, "made_calls": "/x", "tools": "none"}"#, "exclude each other"),
         (r#"{"http": {"url": "u"}, "made_calls": "x"}"#, "not a JSON pointer"),
+        (
+            r#"{"http": {"url": "u"}, "made_calls": {"list": "/x", "name": "tool"}}"#,
+            "a place in `made_calls` is not a JSON pointer",
+        ),
+        (r#"{"http": {"url": "u"}, "traces": true}"#, "is for a program that is started"),
+        (r#"{"script": ["a"], "traces": {}}"#, "is for a program that is started"),
+        (r#"{"command": ["a"], "traces": {"within": "0s"}}"#, "no span would ever be in time"),
+        (
+            r#"{"command": ["a"], "traces": true, "sandbox": {"network": "none"}}"#,
+            "keep the spans of `traces` from arriving",
+        ),
     ] {
         assert!(fields(agent).problem().unwrap().contains(part), "{agent}");
     }
     assert_eq!(fields(HTTP_MADE).problem(), None);
+    assert_eq!(fields(r#"{"script": ["a"], "traces": false}"#).problem(), None);
     let long = r#"{"chat": {"url": "u"}, "made_calls": {"list": "/x", "absent": "none"}}"#;
     assert_eq!(fields(long).problem(), None);
     assert!(fields(long).made_calls().unwrap().absent_is_none);

@@ -17,6 +17,11 @@ pub(crate) enum CheckError {
     /// The agent may have called the tool without reporting it; the text says how to make it report.
     #[error("{0}")]
     CallsUnknown(String),
+    /// A call was reported without its arguments, which the check is about.
+    #[error(
+        "the arguments of `{tool}` are unknown: the agent reported the call without them; say where they stand (`made_calls: {{list: …, arguments: /place}}`), report the call with its `arguments`, or leave out `with`"
+    )]
+    ArgumentsUnknown { tool: String },
     /// A recording or a cassette hides what the check is about.
     #[error(
         "it cannot be decided: {what} is kept with [redacted] in place of a secret; run the conversation with its agent instead of replaying it or judging it again"
@@ -246,8 +251,11 @@ fn called_tools(calls: &[&DoneCall]) -> String {
     if calls.is_empty() {
         return "no tool was called".into();
     }
-    let calls: Vec<String> =
-        calls.iter().map(|call| format!("{}({})", call.call.name, call.call.arguments)).collect();
+    let shown = |call: &&DoneCall| match &call.call.arguments {
+        arguments if arguments.is_null() => format!("{}(arguments unknown)", call.call.name),
+        arguments => format!("{}({arguments})", call.call.name),
+    };
+    let calls: Vec<String> = calls.iter().map(shown).collect();
     format!("the calls were {}", calls.join(", "))
 }
 
@@ -260,10 +268,17 @@ fn decide_tool_call(
     let calls = calls(turns);
     let is_masked = |call: &&&DoneCall| has_masked_argument(tool, call, transcript);
     let masked = calls.iter().filter(is_masked).count();
-    let seen = |call: &&&DoneCall| call_matches(tool, call) && !is_masked(call);
+    let seen = |call: &&&DoneCall| {
+        call_matches(tool, call) && !is_masked(call) && !has_unknown_arguments(tool, call)
+    };
     let count = calls.iter().filter(seen).count();
     if masked > 0 && (count == 0 || tool.times.is_some()) {
         return Err(CheckError::Masked { what: format!("an argument of `{}`", tool.name) });
+    }
+    // A call whose arguments are unknown may be the one that is meant, and may be another one.
+    let may_be = |call: &&&DoneCall| has_unknown_arguments(tool, call);
+    if calls.iter().any(|call| may_be(&call)) && (count == 0 || tool.times.is_some()) {
+        return Err(CheckError::ArgumentsUnknown { tool: tool.name.clone() });
     }
     let count = u32::try_from(count).unwrap_or(u32::MAX);
     let holds = match &tool.times {
@@ -274,6 +289,11 @@ fn decide_tool_call(
         require_known_absence(&tool.name, turns, transcript)?;
     }
     Ok(Decision { holds, actual: called_tools(&calls) })
+}
+
+/// Whether the expectation looks at arguments that this call was reported without.
+fn has_unknown_arguments(tool: &ToolExpectation, call: &DoneCall) -> bool {
+    call.call.name == tool.name && !tool.with.is_empty() && call.call.arguments.is_null()
 }
 
 /// Whether an argument that the expectation looks at is hidden in this call.
@@ -295,7 +315,8 @@ fn require_known_absence(
 ) -> Result<(), CheckError> {
     let unlisted = Transcript::calls_unknown_in(turns);
     let unknown = transcript.reports.unknown_call_reason(tool, unlisted);
-    unknown.map_or(Ok(()), |reason| Err(CheckError::CallsUnknown(reason)))
+    let reason = |general| if unlisted { transcript.calls_unknown_reason(turns) } else { general };
+    unknown.map_or(Ok(()), |general| Err(CheckError::CallsUnknown(reason(general))))
 }
 
 /// Why a check that others decide cannot be decided by them: it looks at something that the agent did not report.
@@ -309,11 +330,13 @@ pub(crate) fn unreported(
             let turns = Scope::Conversation.turns(transcript);
             let known = !Transcript::calls_unknown_in(&turns);
             if !known && !grounding.from_tools.is_empty() {
-                let unknown = |tool: &String| transcript.reports.unknown_call_reason(tool, true);
-                return grounding.from_tools.iter().find_map(unknown);
+                let unknown =
+                    |tool: &&String| transcript.reports.unknown_call_reason(tool, true).is_some();
+                let tool = grounding.from_tools.iter().find(unknown);
+                return tool.map(|_| transcript.calls_unknown_reason(&turns));
             }
             if !known {
-                return Some(transcript.reports.how_to_report_calls());
+                return Some(transcript.calls_unknown_reason(&turns));
             }
             missing_results_reason(&grounding.from_tools, &turns)
         }
@@ -322,8 +345,9 @@ pub(crate) fn unreported(
         {
             let whole = block.kind == BlockKind::ConversationToolCall;
             let scope = if whole { &Scope::Conversation } else { scope };
-            let unknown = Transcript::calls_unknown_in(&scope.turns(transcript));
-            let unreported = unknown.then(|| transcript.reports.how_to_report_calls());
+            let turns = scope.turns(transcript);
+            let unknown = Transcript::calls_unknown_in(&turns);
+            let unreported = unknown.then(|| transcript.calls_unknown_reason(&turns));
             unreported.or_else(|| masked_conversation(scope, transcript))
         }
         // A program reads the conversation and may look for anything in it.
@@ -354,7 +378,7 @@ fn missing_results_reason(from_tools: &[String], turns: &[&Turn]) -> Option<Stri
 fn call_matches(tool: &ToolExpectation, call: &DoneCall) -> bool {
     let arguments = &call.call.arguments;
     call.call.name == tool.name
-        && (tool.with.is_empty() || arguments.is_object() || arguments.is_null())
+        && (tool.with.is_empty() || arguments.is_object())
         && tool.with.iter().all(|(name, matcher)| matcher.accepts(arguments.get(name)))
 }
 
@@ -401,7 +425,7 @@ mod tests {
             topic: Some(topic.into()),
             latency_ms: Some(100.0 * f64::from(number)),
             cost_usd: Some(0.25),
-            calls_unknown: false,
+            ..Turn::default()
         };
         let visit = |topic: &str, turn| TopicVisit { topic: topic.into(), turns: vec![turn] };
         Transcript {
@@ -412,6 +436,29 @@ mod tests {
             visits: vec![visit("greet", 1), visit("book", 2)],
             ..Transcript::default()
         }
+    }
+
+    /// Reported by a span that lacks them, or listed under a name that nobody looks at.
+    #[test]
+    fn arguments_that_are_unknown_decide_nothing() {
+        let mut transcript = transcript();
+        transcript.turns[0].tool_calls[0].call.arguments = serde_json::Value::Null;
+        let decided = |assertion: serde_json::Value| {
+            let tool: ToolExpectation = serde_json::from_value(assertion).unwrap();
+            decide_tool_call(&tool, &[&transcript.turns[0]], &transcript)
+        };
+        let rome = json!({"city": "Rome"});
+        for assertion in [
+            json!({"name": "search", "with": rome}),
+            json!({"name": "search", "with": {"city": {"absent": true}}}),
+            json!({"name": "search", "with": rome, "times": 0}),
+        ] {
+            let error = decided(assertion).unwrap_err().to_string();
+            assert!(error.contains("the arguments of `search` are unknown"), "{error}");
+        }
+        assert!(decided(json!("search")).unwrap().holds);
+        assert!(decided(json!({"name": "search", "times": 1})).unwrap().holds);
+        assert!(!decided(json!({"name": "book", "with": rome})).unwrap().holds);
     }
 
     fn planned(assertion: &serde_json::Value) -> Vec<super::super::PlannedCheck> {

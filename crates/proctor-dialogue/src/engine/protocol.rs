@@ -274,6 +274,8 @@ pub struct AgentAnswer {
     /// Whether it lists the calls that the agent made itself; an empty list says that there were none. Counts only for
     /// agents whose `AgentReports` leave it to each answer.
     pub calls_listed: bool,
+    /// Why it is not known which calls the agent made, if there is more to say than that it does not list them.
+    pub calls_unknown_reason: Option<String>,
 }
 
 /// What a tool answered.

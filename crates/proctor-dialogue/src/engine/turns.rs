@@ -107,6 +107,9 @@ impl Engine {
             add_text(&mut turn.agent, &answer.text);
             turn.tool_calls.extend(done);
             turn.calls_unknown |= !calls_known;
+            if !calls_known && turn.calls_unknown_reason.is_none() {
+                turn.calls_unknown_reason = answer.calls_unknown_reason;
+            }
             // As it is recorded: `rejudge` compares the same number.
             let taken = answer.duration_ms.map(|taken| Millis::new(taken).get());
             turn.latency_ms = sum(self.answers, turn.latency_ms, taken);
@@ -249,7 +252,7 @@ impl Engine {
             turn_number,
             tool_call_id: Some(call.id.clone()),
             tool_name: call.name.clone(),
-            arguments: Json::new(&call.arguments).ok(),
+            arguments: known_arguments(call),
         });
     }
 
@@ -258,13 +261,18 @@ impl Engine {
             turn_number,
             tool_call_id: Some(done.call.id.clone()),
             tool_name: done.call.name.clone(),
-            arguments: Json::new(&done.call.arguments).ok(),
+            arguments: known_arguments(&done.call),
             result: done.result.as_ref().and_then(|result| Json::new(result).ok()),
             error: done.error.clone(),
             metadata: done.metadata.as_ref().and_then(|metadata| Json::new(metadata).ok()),
             duration_ms: done.duration_ms.map(Millis::new),
         });
     }
+}
+
+fn known_arguments(call: &ToolCall) -> Option<Json> {
+    let known = Some(&call.arguments).filter(|arguments| !arguments.is_null());
+    known.and_then(|arguments| Json::new(arguments).ok())
 }
 
 fn add_text(all: &mut String, more: &str) {

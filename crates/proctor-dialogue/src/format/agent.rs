@@ -18,6 +18,7 @@ use super::schema::{
 };
 use super::script::{self, ScriptRule};
 use super::shorthand::text_or_mapping;
+use super::traces::{TraceEvidence, TraceFields};
 use super::values::TimeSpan;
 use crate::capabilities::AgentKind;
 
@@ -81,6 +82,8 @@ pub struct AgentFields {
     pub script: Option<Vec<ScriptRule>>,
     /// Where an answer of `chat` or `http` lists the calls that the agent has made itself, as a JSON pointer.
     pub made_calls: Option<MadeCalls>,
+    /// Whether the OpenTelemetry spans that the program sends tell its calls of tools and models.
+    pub traces: Option<TraceEvidence>,
     /// `none`: the agent has no tools of its own.
     pub tools: Option<OwnTools>,
     /// Whether the agent gives the same answers to the same questions every time, so that one attempt is enough to compare runs.
@@ -235,12 +238,32 @@ pub enum OwnTools {
 }
 
 /// Where an answer lists the calls that the agent has made itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MadeCalls {
     /// A JSON pointer to the list.
     pub list: String,
     /// Whether an answer without the list says that there were no calls.
     pub absent_is_none: bool,
+    /// Where the parts of a call stand, if not under their usual names.
+    pub places: MadeCallPlaces,
+}
+
+/// Where the parts of a call that was made stand: JSON pointers, relative to one of the list.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each field is named after what stands there")]
+pub struct MadeCallPlaces {
+    pub id: Option<String>,
+    pub name: Option<String>,
+    pub arguments: Option<String>,
+    pub result: Option<String>,
+    pub error: Option<String>,
+}
+
+impl MadeCallPlaces {
+    fn pointers(&self) -> impl Iterator<Item = &str> {
+        let all = [&self.id, &self.name, &self.arguments, &self.result, &self.error];
+        all.into_iter().filter_map(Option::as_deref)
+    }
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -252,11 +275,33 @@ struct MadeCallsFields {
     /// `none`: an answer without the list says that there were no calls; else it says nothing.
     #[serde(default)]
     absent: Option<OwnTools>,
+    /// Where a call has its id; under a usual name when absent.
+    #[serde(default)]
+    #[schemars(transform = pointer)]
+    id: Option<String>,
+    /// Where a call has the tool's name; under a usual name when absent.
+    #[serde(default)]
+    #[schemars(transform = pointer)]
+    name: Option<String>,
+    /// Where a call has its arguments; under a usual name when absent.
+    #[serde(default)]
+    #[schemars(transform = pointer)]
+    arguments: Option<String>,
+    /// Where a call has its result; under a usual name when absent.
+    #[serde(default)]
+    #[schemars(transform = pointer)]
+    result: Option<String>,
+    /// Where a call that failed has its error; under `error` when absent.
+    #[serde(default)]
+    #[schemars(transform = pointer)]
+    error: Option<String>,
 }
 
 impl From<MadeCallsFields> for MadeCalls {
     fn from(fields: MadeCallsFields) -> Self {
-        Self { list: fields.list, absent_is_none: fields.absent.is_some() }
+        let MadeCallsFields { list, absent, id, name, arguments, result, error } = fields;
+        let places = MadeCallPlaces { id, name, arguments, result, error };
+        Self { list, absent_is_none: absent.is_some(), places }
     }
 }
 
@@ -265,7 +310,7 @@ text_or_mapping!(
     MadeCallsFields,
     "a JSON pointer or a mapping with `list`",
     text: {"type": "string", "pattern": POINTER},
-    |text| MadeCalls { list: text.to_owned(), absent_is_none: false }
+    |text| MadeCalls { list: text.to_owned(), ..MadeCalls::default() }
 );
 
 fn require_url(schema: &mut Schema) {
@@ -311,6 +356,10 @@ fn agent_rules(schema: &mut Schema) {
     demand(schema, given("sandbox"), started());
     let cut_off = with("sandbox", with("network", json!({"const": "none"})));
     exclude(schema, cut_off, json!({"anyOf": served()}));
+    let traced = || with("traces", json!({"not": {"const": false}}));
+    demand(schema, traced(), started());
+    let cut_off = with("sandbox", with("network", json!({"const": "none"})));
+    exclude(schema, cut_off, traced());
     demand(schema, given("ready"), vec![given("command")]);
     demand(schema, given("ready"), served());
     demand(schema, given("made_calls"), served());
@@ -337,6 +386,11 @@ impl AgentFields {
         self.command.is_some() || self.python.is_some() || self.node.is_some()
     }
 
+    /// How spans of its program are received, if they are.
+    pub fn traces(&self) -> Option<&TraceFields> {
+        self.traces.as_ref()?.fields()
+    }
+
     /// Where answers list the calls that the agent has made itself.
     pub fn made_calls(&self) -> Option<&MadeCalls> {
         let inner = || self.http.as_ref()?.made_calls.as_ref();
@@ -356,6 +410,15 @@ impl AgentFields {
             () if self.tools.is_some() => Some("`made_calls` and `tools: none` exclude each other"),
             () if !made.list.is_empty() && !made.list.starts_with('/') => {
                 Some("`made_calls` is not a JSON pointer; it begins with `/`")
+            }
+            () if made
+                .places
+                .pointers()
+                .any(|place| !place.is_empty() && !place.starts_with('/')) =>
+            {
+                Some(
+                    "a place in `made_calls` is not a JSON pointer: it begins with `/`, as in `/tool/name`",
+                )
             }
             () => None,
         }
@@ -415,6 +478,17 @@ impl AgentFields {
             }
             () if !self.env.is_empty() && !is_started => Some("`env` is for a `command`"),
             () if self.sandbox.is_some() && !is_started => Some("`sandbox` is for a `command`"),
+            () if self.traces().is_some() && !is_started => Some(
+                "`traces` is for a program that is started (`command`, `python`, `node`): it is told where its spans go",
+            ),
+            () if self.traces().and_then(|traces| traces.within).is_some_and(TimeSpan::is_zero) => {
+                Some("`within` of `traces` is 0: no span would ever be in time")
+            }
+            () if self.traces().is_some()
+                && self.sandbox.as_ref().is_some_and(Sandbox::has_no_network) =>
+            {
+                Some("`network: none` of `sandbox` would keep the spans of `traces` from arriving")
+            }
             () if self.ready.is_some() && !(self.command.is_some() && is_served) => {
                 Some("`ready` is for a `command` that is spoken to by `chat` or `http`")
             }

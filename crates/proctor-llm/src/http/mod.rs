@@ -8,6 +8,7 @@ mod failure;
 mod post;
 mod transport;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
@@ -39,6 +40,17 @@ pub struct HttpModel {
     peer: Peer,
     headers: Vec<(String, Secret)>,
     address: String,
+}
+
+/// The headers with that of the trace that the request belongs to.
+pub(crate) fn with_traceparent<'a>(
+    headers: &'a [(String, Secret)],
+    request: &Request,
+) -> Cow<'a, [(String, Secret)]> {
+    let Some(traceparent) = &request.traceparent else { return Cow::Borrowed(headers) };
+    let mut headers = headers.to_vec();
+    headers.push(("traceparent".to_owned(), Secret::new(traceparent)));
+    Cow::Owned(headers)
 }
 
 impl fmt::Debug for HttpModel {
@@ -90,10 +102,11 @@ impl HttpModel {
             completion_limit: self.endpoint.url.contains("api.openai.com"),
             extra: &self.endpoint.extra,
         };
+        let headers = with_traceparent(&self.headers, request);
         let call = HttpCall {
             method: "POST",
             url: &self.address,
-            headers: &self.headers,
+            headers: &headers,
             body: Some(self.dialect.encode(request, &options).to_string()),
             idle_timeout: self.endpoint.idle_timeout,
             max_bytes: self.endpoint.max_bytes,
@@ -113,6 +126,7 @@ impl HttpModel {
             raw: self.peer.redactor.redact_text(&raw).into_owned(),
             cached: false,
             tries: 1,
+            waited: Duration::ZERO,
             cost: None,
         })
     }

@@ -8,6 +8,7 @@ mod budget;
 mod cache;
 mod limiter;
 mod retry;
+mod wait;
 
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ pub use budget::{Budget, BudgetedModel, UnknownPrice};
 pub use cache::{Cache, CacheStats, CachedModel};
 pub use limiter::{LimitedModel, Limits, RequestLimiter};
 pub use retry::{Jitter, RetryPolicy, RetryingModel};
+pub use wait::{WaitCounts, WaitPolicy, WaitingModel};
 
 use crate::cassette::{RecordedModel, Recorder};
 use crate::model::Model;
@@ -25,6 +27,8 @@ use crate::price::PriceTable;
 pub struct Layers {
     /// Shared limits of the backend.
     pub limiter: Option<Arc<RequestLimiter>>,
+    /// How long to wait for an agent that says that it is busy.
+    pub wait: Option<WaitPolicy>,
     /// When to try again, and the source of jitter.
     pub retry: Option<(RetryPolicy, Jitter)>,
     /// Prices; without them no answer has a cost.
@@ -43,6 +47,9 @@ impl Layers {
         let mut model: Arc<dyn Model> = Arc::new(backend);
         if let Some(limiter) = self.limiter {
             model = Arc::new(LimitedModel::new(model, limiter));
+        }
+        if let Some(policy) = self.wait {
+            model = Arc::new(WaitingModel::new(model, policy));
         }
         if let Some((policy, jitter)) = self.retry {
             model = Arc::new(RetryingModel::new(model, policy, jitter));

@@ -567,6 +567,7 @@ async fn all_layers_together() {
             concurrency: Some(1),
             ..Limits::default()
         }))),
+        wait: None,
         retry: Some((retry_policy(), Jitter::seeded(3))),
         prices: Some(Arc::default()),
         budget: Some(Arc::clone(&budget)),

@@ -24,7 +24,7 @@ use proctor_redact::{Redactor, Secret};
 
 use crate::answer::{Answer, StopReason, Timings, Usage};
 use crate::error::{ErrorKind, ModelError};
-use crate::http::{HttpCall, Peer, ResponseBody, Transport};
+use crate::http::{HttpCall, Peer, ResponseBody, Transport, with_traceparent};
 use crate::model::{Billing, Identity, Model, ModelFuture};
 use crate::request::{Request, Role, ToolCall};
 use crate::sse::{SseDecoder, SseEvent};
@@ -123,7 +123,7 @@ impl MappedAgent {
         let call = HttpCall {
             method: &self.mapping.method,
             url: &url,
-            headers: &headers,
+            headers: &with_traceparent(&headers, request),
             body,
             idle_timeout: self.mapping.timeout,
             max_bytes: self.mapping.max_bytes,

@@ -31,6 +31,27 @@ fn the_samples_of_the_page_pass() {
 }
 
 #[test]
+fn the_sample_of_traces_passes() {
+    let env = TestEnv::new();
+    let files = files_of(&repository().join("docs/traces.md"));
+    assert_eq!(files.len(), 2);
+    for (name, text) in &files {
+        env.write(name, text);
+    }
+    let packages = repository().join("target/tools/agents");
+    std::os::unix::fs::symlink(packages, env.project.join(".venv")).unwrap();
+    let ran = env.run(&["run"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.terminal());
+    env.recorded().assert_accounted(1);
+    // Without spans nothing is known of the calls.
+    let silent = files[1].1.replace(", traces: true", "");
+    env.write(&files[1].0, &silent);
+    let ran = env.run(&["run"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.terminal());
+    env.assert_no_process_left();
+}
+
+#[test]
 fn what_init_writes_passes() {
     for language in ["python", "node"] {
         let env = TestEnv::new();
@@ -122,4 +143,22 @@ fn typescript_is_read_or_the_error_says_what_to_do() {
     let ran = run(&format!("{}, --no-experimental-strip-types", newer.display()));
     assert_eq!(ran.code, Some(1), "{}", ran.terminal());
     assert!(ran.stdout.contains("npm install --save-dev tsx"), "{}", ran.terminal());
+}
+
+/// The real package, with TypeScript that Node itself cannot read.
+#[test]
+fn tsx_is_used_if_the_project_has_it() {
+    let env = TestEnv::new();
+    let code = "enum Mood { Good = 'ok' }\nexport const agent = (text: string): string => `${Mood.Good} ${text}`;\n";
+    env.write("agent.ts", code);
+    let tools = repository().join("target/tools");
+    let node = tools.join("conformance/node_modules/.bin/node");
+    let agent = format!("agent: {{node: './agent.ts#agent', interpreter: [{}]}}", node.display());
+    let example = "examples: [{it: x, steps: [{user: a, expect: [{match: ok a}]}]}]";
+    env.write("a.scenario.yaml", &format!("describe: A\n{agent}\n{example}\n"));
+    assert_eq!(env.run(&["run"]).code, Some(1), "Node cannot read it");
+    let packages = tools.join("agents-node/node_modules");
+    std::os::unix::fs::symlink(packages, env.project.join("node_modules")).unwrap();
+    let ran = env.run(&["run"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.terminal());
 }

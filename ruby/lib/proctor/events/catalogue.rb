@@ -56,6 +56,7 @@ module Proctor
     define(:WorkerExited, %i[worker pid generation exit_status signal expected time])
     define(:WorkerLog, %i[worker line stream time])
     define(:ModelCall, %i[example_id backend model purpose input_tokens output_tokens cost_usd duration_ms cached tries error time])
+    define(:AgentSpan, %i[example_id turn_number name span_id parent_span_id started_at duration_ms scope error attributes], :spans_left_out)
     define(:Progress, %i[completed total failures time])
 
     # An exception as events have it.

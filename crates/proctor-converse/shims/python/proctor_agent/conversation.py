@@ -12,6 +12,7 @@ from .answer import AgentProblem
 from .channel import Unsendable
 from .output import current, finish_output
 from .target import summary
+from .traces import TraceContext
 
 
 class Turn:
@@ -76,6 +77,7 @@ class Conversation:
 
     def _answer(self, request):
         channel = self._server.channel
+        trace = TraceContext(request.get("traceparent"))
         try:
             turn = Turn(request, self._server)
             if self._session is None:
@@ -85,6 +87,7 @@ class Conversation:
             answer, failure = None, (str(problem), "AgentProblem")
         except BaseException as error:
             answer, failure = None, self._explain(error)
+        trace.finish(self._spans_flushed)
         finish_output(self.name)
         try:
             if answer is None:
@@ -93,6 +96,9 @@ class Conversation:
                 channel.reply(request["id"], answer)
         except Unsendable as problem:
             channel.refuse(request["id"], "the answer cannot be sent: %s" % problem, "AgentProblem")
+
+    def _spans_flushed(self, complete):
+        self._server.channel.notify("agent.spans_flushed", {"conversation_id": self.name, "complete": complete})
 
     def _explain(self, error):
         """The traceback goes to the output of the conversation, its last line into the message."""
