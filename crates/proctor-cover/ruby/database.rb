@@ -56,6 +56,7 @@ module ProctorDatabase
     def start
       return unless loaded? && connected?
 
+      load_everything
       into_memory
       stay_open
       warm_up
@@ -66,6 +67,12 @@ module ProctorDatabase
     end
 
     def active? = @active
+
+    # What a request remembers until it ends would speak of rows that are taken back.
+    def forget_request
+      ActiveSupport::CurrentAttributes.reset_all if defined?(ActiveSupport::CurrentAttributes)
+      RequestStore.clear! if defined?(RequestStore) && RequestStore.respond_to?(:clear!)
+    end
 
     # From here on what is written is taken back by `rollback`.
     def begin(shifted: false)
@@ -120,6 +127,13 @@ module ProctorDatabase
       !ActiveRecord::Base.connection.nil?
     rescue StandardError, LoadError
       false
+    end
+
+    # Classes of an application that are loaded when they are named: others may belong to them, or descend from them.
+    def load_everything
+      Rails.application.eager_load! if defined?(Rails.application) && Rails.application&.initialized?
+    rescue StandardError, ScriptError
+      nil
     end
 
     def sqlite?(connection) = ADAPTERS.include?(connection.adapter_name.downcase)

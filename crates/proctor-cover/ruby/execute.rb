@@ -196,6 +196,7 @@ class ProctorExecute
   def computing = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
 
   def prepare
+    ProctorDatabase.forget_request
     ProctorRailsEffects.start
     @stdout = $stdout
     @stderr = $stderr
@@ -343,6 +344,7 @@ class ProctorExecute
 
   def returned(value, receiver)
     return letter(value) if ProctorRailsEffects.letter?(value)
+    return answered(value) if defined?(ActionCalls::Answer) && ActionCalls::Answer === value
 
     listing = Enumerator === value && !(Enumerator::Lazy === value) && value.size != Float::INFINITY
     if listing
@@ -362,6 +364,15 @@ class ProctorExecute
 
     words = mail.subject ? "writes an email about #{mail.subject.to_s.inspect}" : "writes an email"
     [{ "kind" => "return", "matcher" => "have_attributes(#{pairs.map { |name, code| "#{name}: #{code}" }.join(', ')})", "words" => words, "parts" => [nil, pairs] }]
+  end
+
+  # What an action of a controller answers.
+  def answered(answer)
+    # Keys of rows stand in addresses.
+    pairs = answer.to_h.reject { |name, value| value.nil? || value == "" || value == {} || (name == :location && value.match?(/\d/)) }.transform_values { |value| code_of(value) }.compact
+    status = Rack::Utils::HTTP_STATUS_CODES[answer.status].to_s.downcase
+    words = answer.location ? "redirects#{" to #{answer.location.sub(%r{\Ahttps?://[^/]+}, '')[/\A[^?]*/]}" if pairs[:location]}" : "responds with #{status.empty? ? answer.status : status}"
+    [{ "kind" => "return", "matcher" => "have_attributes(#{pairs.map { |name, code| "#{name}: #{code}" }.join(', ')})", "words" => words, "parts" => [nil, pairs.transform_keys(&:to_s)] }]
   end
 
   # An object without methods can only be asked for by its class.

@@ -142,6 +142,7 @@ class ProctorExplore
     return if @receivers.empty?
 
     simplest
+    together
     each_receiver
     each_pair
     each_setting
@@ -208,7 +209,7 @@ class ProctorExplore
     follow(attempt, chosen, result)
     @corpus << Lead.new(attempt, chosen, result)
     @shapes[shape_key(attempt, result)] += 1
-    @base ||= [chosen, attempt.receiver, attempt.block, false] unless result.noise
+    @base ||= [chosen, attempt.receiver, attempt.block, false, attempt.before] unless result.noise
   end
 
   # The required arguments only, in a few combinations.
@@ -216,6 +217,17 @@ class ProctorExplore
     required = @params.select { |param| %w[required key].include?(param["kind"]) }
     attempt(make({}))
     8.times { |place| attempt(make(required.to_h { |param| [param["name"], @lists[param["name"]][place]] })) }
+  end
+
+  # What a request has only matters together: who is logged in, what is asked for, and how.
+  def together
+    lists = @params.select { |param| param["codes"] }.to_h { |param| [param["name"], param["codes"]] }
+    return if lists.empty?
+
+    sessions = lists.fetch("session", []).first(2) + [nil]
+    sessions.product(lists.fetch("params", ["{}"]).first(14), lists.fetch("verb", [nil]).first(2)).each do |session, params, verb|
+      attempt(make({ "session" => session, "params" => params, "verb" => verb }.compact))
+    end
   end
 
   def each_receiver
@@ -429,7 +441,8 @@ class ProctorExplore
       end
     end
     used = receiver || (@base && @base[1]) || @receivers.first
-    [ProctorCase.new(method: @method, receiver: used, args: args, keys: keys, block: block || default_block, names: names), chosen]
+    # A setting without which nothing worked stays.
+    [ProctorCase.new(method: @method, receiver: used, args: args, keys: keys, block: block || default_block, names: names, before: @base && @base[4]), chosen]
   end
 
   def default_block
@@ -543,7 +556,7 @@ class ProctorExplore
     fresh = result.seen.reject { |key| @covered[key] }
     shape = shape_key(attempt, result)
     better = @base.nil? || (@base[3] && !result.noise)
-    @base = [chosen, attempt.receiver, attempt.block, result.noise] if better
+    @base = [chosen, attempt.receiver, attempt.block, result.noise, attempt.before] if better
     return false if result.noise && fresh.empty?
     return false if fresh.empty? && (@shapes[shape] >= EACH_WAY || @corpus.length >= MOST || @alike[shape] > ALIKE || @looks.negative?)
 
@@ -558,7 +571,7 @@ class ProctorExplore
     fresh.each { |key| @covered[key] = true } unless agreed.noise
     @idle = 0 if fresh.any?
     @corpus << Lead.new(attempt, chosen, result)
-    @base = [chosen, attempt.receiver, attempt.block, false] if !agreed.noise && fresh.length > 1 && agreed.kind == :return
+    @base = [chosen, attempt.receiver, attempt.block, false, attempt.before] if !agreed.noise && fresh.length > 1 && agreed.kind == :return
     tell(attempt, agreed)
     !fresh.empty?
   end

@@ -10,7 +10,8 @@ Dir.chdir(job["root"])
 job["load_paths"].reverse_each { |path| $LOAD_PATH.unshift(path) }
 $VERBOSE = nil
 
-# Requires the files; a constant that is missing is looked up in the project's index and its file loaded first.
+# Requires the files; a constant that is missing is looked up in the project's index and its file loaded first. What the project
+# does not define may be a library's: the feature that is called like it.
 def try_way(way, job)
   extra = []
   begin
@@ -19,7 +20,9 @@ def try_way(way, job)
     name = e.message[/uninitialized constant ([\w:]+)/, 1]
     parts = name.to_s.split("::")
     file = parts.each_index.map { |place| job["constants"][parts.drop(place).join("::")] }.compact.first
-    raise if !way["resolve"] || file.nil? || extra.include?(file) || extra.length > 40
+    raise if !way["resolve"] || extra.length > 40
+    retry if file.nil? && name && job["library"] && (feature = library_of(e)) && !libraries.include?(feature) && libraries << feature
+    raise if file.nil? || extra.include?(file)
 
     extra << file
     begin
@@ -30,6 +33,21 @@ def try_way(way, job)
     retry
   end
   extra
+end
+
+# Features of libraries that were required because a constant of theirs was missing.
+def libraries = (@libraries ||= [])
+
+# The feature that defines the constant that an error misses, required; nil if there is none. `OAuth2` may be `oauth2` or `o_auth2`.
+def library_of(error)
+  name = error.name.to_s
+  word = name.gsub(/([A-Z]+)([A-Z][a-z])|([a-z\d])([A-Z])/) { "#{$1 || $3}_#{$2 || $4}" }.downcase
+  [word, name.downcase, word.tr("_", "-")].uniq.find do |feature|
+    require feature
+    Object.const_defined?(name)
+  rescue StandardError, ScriptError
+    false
+  end
 end
 
 # Features of Ruby's own library that the file uses when its methods are called, and that nothing has loaded.
@@ -89,7 +107,8 @@ def attempt(way, job)
       extra = try_way(way, job)
       missing = job["classes"].reject { |name| there?(name) }
       later = load_needed(job, extra)
-      { "loaded" => true, "extra" => extra, "missing" => missing, "later" => later, "features" => load_features(job), "database" => database_problem(job) }
+      { "loaded" => true, "extra" => extra, "missing" => missing, "later" => later, "features" => load_features(job) + libraries,
+        "lacking" => job["expects"].reject { |name| there?(name) }, "database" => database_problem(job) }
     rescue Exception => e # rubocop:disable Lint/RescueException
       { "loaded" => false, "error" => "#{e.class}: #{e.message}"[0, 2000], "place" => e.backtrace&.first }
     end
@@ -108,8 +127,8 @@ end
 answers = job["files"].map do |file|
   tried = []
   file["ways"].each do |way|
-    tried << attempt(way, job.merge("classes" => file["classes"], "needs" => file["needs"], "features" => file["features"], "stored" => file["stored"], "stores" => file["stores"]))
-    break if tried.last["loaded"] && tried.last["missing"].empty? && tried.last["database"].nil?
+    tried << attempt(way, job.merge("classes" => file["classes"], "needs" => file["needs"], "features" => file["features"], "expects" => file["expects"], "library" => file["library"], "stored" => file["stored"], "stores" => file["stores"]))
+    break if tried.last["loaded"] && tried.last["missing"].empty? && tried.last["lacking"].empty? && tried.last["database"].nil?
   end
   tried
 end

@@ -4,7 +4,7 @@
 # Usage: ruby observe.rb JOB RESULT. Everything is executed in forked children with limits; this process only collects, in the
 # order of its tasks and never of their ends: the same project gives the same calls.
 require "json"
-%w[database shared keep probe guard clock world double sample record_values records queries render values finders execute explore children settle faults reach states factories rails_effects].each { |name| require_relative name }
+%w[database shared keep probe guard clock world double sample record_values records queries render values finders execute explore children settle faults reach states factories rails_effects hosts requests].each { |name| require_relative name }
 
 class ProctorObserve
   include ProctorChildren
@@ -12,6 +12,8 @@ class ProctorObserve
   include ProctorFaults
   include ProctorReach
   include ProctorStates
+  include ProctorHosts
+  include ProctorRequests
 
   # Calls tried altogether, shared by the methods, and at least for each; the same for what they may take.
   CALLS = 75_000
@@ -56,6 +58,8 @@ class ProctorObserve
     find_methods
     @job["classes"].each { |klass| rescued_in(klass) }
     ProctorWorld.install_doors(doors)
+    warm_up_requests
+    configure
     @execute.keep.assignments.each { |name, codes| codes.each { |code| @values.setting(name, code) } }
     phase("constructors") { construct }
     phase("class methods") { explore(@class_methods, 1) }
@@ -100,6 +104,29 @@ class ProctorObserve
     @job["requires"].each { |path| require path }
     @job["late"].each { |path| require path rescue nil } # rubocop:disable Style/RescueModifier
     ProctorGuard.install_sockets
+    ProctorScope.include(ActionCalls) if defined?(ActionCalls)
+  end
+
+  # A library that is configured before it is used: with what it has by default.
+  def configure
+    roots = @job["classes"].map { |klass| klass["name"][/\A\w+/] }.uniq.map { |name| constant(name) }.grep(Module)
+    roots.select { |mod| mod.respond_to?(:configure) && mod.method(:configure).arity.then { |arity| arity.zero? || arity == -1 } }.first(2).each do |mod|
+      place = mod.method(:configure).source_location&.first.to_s
+      next unless place.start_with?("#{@root}/")
+
+      # What is loaded by it on this occasion is no change that a call makes.
+      unchanged(mod) { @execute.value_of("#{mod.name}.configure {}") }
+      @values.setting("#{mod.name}.configure", "#{mod.name}.configure {}")
+    end
+  end
+
+  # Runs with the variables of a module put back afterwards.
+  def unchanged(mod)
+    before = mod.instance_variables.to_h { |name| [name, mod.instance_variable_get(name)] }
+    yield
+  ensure
+    (mod.instance_variables - before.keys).each { |name| mod.remove_instance_variable(name) }
+    before.each { |name, value| mod.instance_variable_set(name, value) }
   end
 
   # Stored objects, factories, and what the project's examples have for emails, jobs and the clock.
@@ -130,6 +157,7 @@ class ProctorObserve
 
   # Sorts methods into constructors, class methods and instance methods; drops what is not really there.
   def find_methods
+    @known = @job["classes"].to_h { |klass| [klass["name"], true] }
     @places = @job["classes"].flat_map { |klass| klass["methods"].flat_map { |method| method["plain"] } }.to_h { |id| [id, true] }
     @constructors = []
     @class_methods = []
@@ -148,6 +176,8 @@ class ProctorObserve
   def sort(method, klass, mod)
     return unless method["testable"]
 
+    # What is asked of an action is a request.
+    method.replace(as_request(method, mod)) && klass["requests"] = true if method["scope"] != "class" && action?(mod, method["name"])
     # Emails are written by calling the class.
     method["scope"] = "class" if ProctorRailsEffects.mailer?(mod) && mod.action_methods.include?(method["name"])
     if method["name"] == "initialize"
@@ -180,9 +210,7 @@ class ProctorObserve
     elsif !mod.is_a?(Class) && (hosts = stored_hosts(mod)).any?
       list.concat(hosts.flat_map { |host| @values.records.instances(host).first(20) }.first(40))
     elsif !mod.is_a?(Class)
-      list.push("Class.new { include #{name} }.new", "Struct.new(:a, :b) { include #{name} }.new(1, 2)")
-      # Methods for classes: the class is the object.
-      list.unshift("Class.new { extend #{name} }") if name.end_with?("::ClassMethods")
+      list.concat(hosts_of(name, mod))
     elsif ProctorDatabase.active? && ProctorDatabase.record?(mod) && mod.table_exists?
       list.concat(@values.records.instances(mod))
     elsif klass["members"]&.any?
@@ -245,12 +273,17 @@ class ProctorObserve
     name = klass["name"]
     return [name] if method["name"] == "initialize" || method["scope"] == "class" || method["module_function"]
 
+    return ["requests_to(#{name})"] if method["params"].any? { |param| param["codes"] } || (klass["requests"] && action?(klass["module"], method["name"]))
+
     @values.focus(name)
     list = @values.instances[name].first(110) | (klass["variants"] ||= variants(klass))
     subclasses = @values.instances.keys.select { |other| constant(other)&.then { |mod| mod.is_a?(Class) && klass["module"] && mod < klass["module"] } }
     list += subclasses.flat_map { |other| @values.instances[other].first(3) }.first(10)
     list += subclasses.flat_map { |other| @values.instances[other].first(1) }.first(3).map { |code| "#{code} #{KEPT_BLOCKS.first}" } if keeps_block?(klass)
-    list = list.drop(1) + list.first(1) if !klass["module"].is_a?(Class) && list.length > 1
+    unless klass["module"].is_a?(Class)
+      bare, suitable = list.partition { |code| code.match?(/\A(?:Class|Struct)\.new(?:\(:a, :b\))? \{ include/) }
+      list = suitable + bare.drop(1) + bare.first(1)
+    end
     list.uniq
   end
 

@@ -13,6 +13,8 @@ class ProctorRecordValues
   EACH = 24
   DATES = ["Date.new(2024, 2, 29)", "Date.new(2001, 1, 1)", "Date.new(2150, 1, 1)"].freeze
   TIMES = ["Time.utc(2024, 2, 29, 12)", "Time.utc(2001, 1, 1)", "Time.utc(2150, 1, 1)"].freeze
+  # Texts that many patterns accept.
+  KNOWN = ["user@example.com", "https://example.com", "example.com", "name", "Name", "AB12", "2024-02-29"].freeze
   VOLATILE = %w[created_at updated_at created_on updated_on lock_version].freeze
 
   # Why objects of a class cannot be stored: {class name => reason}.
@@ -62,6 +64,15 @@ class ProctorRecordValues
     single = [base, *variants(record, base).first(12)].map { |one| written(record, "create!", one) }
     pairs = other ? variants(record, other).first(4).unshift(other).map { |one| "#{single.first}; #{written(record, 'create!', one)}" } : []
     (single.first(1) + pairs.first(1) + single.drop(1) + pairs.drop(1)).uniq
+  end
+
+  # Stored objects that differ from all others in what must be unique: they may be there beside them.
+  def beside(record)
+    base = valid(record, 1)
+    return [] unless base
+
+    chosen = [base, *differing(record).first(20).map { |name, code| base.merge(name => code) }].uniq
+    chosen.select { |one| one == base || trouble_with(record, one).empty? }.map { |one| written(record, "create!", one) }
   end
 
   # {attribute => code} that makes a valid object; nil if none was found.
@@ -114,9 +125,12 @@ class ProctorRecordValues
     [e.message[/\.(\w+)\s*\z/, 1] || e.message[/constraint failed: \w+\.(\w+)/, 1]].compact
   rescue StandardError, ScriptError => e
     @reason = "#{e.class}: #{e.message.lines.first.to_s.strip}"
-    missing = chosen.empty? ? needed(record) : []
+    missing = chosen.empty? ? needed(record) | belongs(record) : []
     missing.empty? ? ["base"] : missing
   end
+
+  # What it belongs to: a callback may ask it before any rule does.
+  def belongs(record) = record.reflect_on_all_associations(:belongs_to).map { |one| one.name.to_s }
 
   # Columns that must hold something.
   def needed(record)
@@ -126,6 +140,7 @@ class ProctorRecordValues
   # Runs with a transaction of its own that is taken back.
   def attempt
     result = nil
+    ProctorDatabase.forget_request
     ActiveRecord::Base.transaction(requires_new: true, joinable: false) do
       result = yield
       raise ActiveRecord::Rollback
@@ -137,7 +152,9 @@ class ProctorRecordValues
 
   # The first value with which the attribute is not wrong any more; says whether there is one.
   def choose(record, name, chosen, turn, above)
-    name = owner_of(record, name) || name
+    return choose_part(record, name, chosen, turn, above) if name.include?(".")
+
+    name = owner_of(record, name) || writable(record, name)
     candidates(record, name, turn, above).first(EACH).each do |code|
       next if chosen[name] == code
 
@@ -148,6 +165,31 @@ class ProctorRecordValues
       return true
     end
     false
+  end
+
+  # What is wrong with an associated object (`address.city`): one is made with that attribute.
+  def choose_part(record, name, chosen, turn, above)
+    association, attribute = name.split(".", 2)
+    one = record.reflect_on_association(association)
+    return false if one.nil? || one.collection? || one.polymorphic? || !attribute.match?(/\A[a-z_]\w*\z/)
+
+    candidates(one.klass, attribute, turn, above + [record]).first(EACH).each do |value|
+      value = another(value, turn) || value if turn.positive?
+      code = "#{one.klass.name}.new(#{attribute}: #{value})"
+      wrong = trouble_with(record, chosen.merge(association => code))
+      next if wrong.include?(name) || wrong.include?("base")
+
+      chosen[association] = code
+      return true
+    end
+    false
+  end
+
+  # An error about `role` may be one of `roles`.
+  def writable(record, name)
+    return name if record.column_names.include?(name)
+
+    [name, name.pluralize, name.singularize].find { |other| record.method_defined?("#{other}=") && record.instance_method("#{other}=").arity.abs == 1 } || name
   end
 
   # The association whose key a column is.
@@ -195,16 +237,21 @@ class ProctorRecordValues
 
   # Objects that one of this class belongs to.
   def parents(association, turn, above)
-    return [] if association.polymorphic? && !(type = some_record(above))
+    return [] if association.polymorphic? && !(type = some_record(association, above))
 
-    target = association.polymorphic? ? type : association.klass
-    attributes = valid(target, turn, above)
-    association.collection? ? ["[#{written(target, 'new', attributes)}]"] : [written(target, "create!", attributes)].compact
+    # A class that others descend from may not be meant to be stored itself.
+    targets = association.polymorphic? ? [type] : [association.klass, *association.klass.descendants.select(&:name).sort_by(&:name).first(3)]
+    codes = targets.filter_map { |target| (attributes = valid(target, turn, above)) && written(target, association.collection? ? "new" : "create!", attributes) }
+    association.collection? ? codes.map { |code| "[#{code}]" } : codes
   rescue NameError
     []
   end
 
-  def some_record(above) = ProctorDatabase.records.find { |one| !above.include?(one) && valid(one, 0, above) }
+  # One of those that say so of themselves (`has_many :comments, as: :commented`), else any.
+  def some_record(association, above)
+    named, others = ProctorDatabase.records.partition { |one| one.reflect_on_all_associations.any? { |other| other.options[:as] == association.name } }
+    (named + others).find { |one| !above.include?(one) && valid(one, 0, above) }
+  end
 
   def validators(record, name) = record.validators_on(name)
 
@@ -249,7 +296,8 @@ class ProctorRecordValues
       pattern = one.options[:with]
       next [] unless pattern.is_a?(Regexp)
 
-      (ProctorNames.values(name).grep(/\A"/).map { |code| code[1...-1] }.select { |text| pattern.match?(text) } + ProctorSample.for(pattern, Random.new(7), 6)).map(&:inspect)
+      # What a reader knows comes before what only the pattern knows.
+      ((ProctorNames.values(name).grep(/\A"/).map { |code| code[1...-1] } + KNOWN).select { |text| pattern.match?(text) } + ProctorSample.for(pattern, Random.new(7), 6)).map(&:inspect)
     end
   end
 

@@ -83,6 +83,8 @@ class ProctorValues
 
   # Codes for a parameter, the most promising first.
   def for_param(param, owner)
+    return param["codes"] if param["codes"]
+
     usage = spread(param["usage"] || {}, owner)
     list = []
     Array(param["types"]).each { |type| list.concat(of_type(type, owner)) }

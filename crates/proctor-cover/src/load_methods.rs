@@ -6,12 +6,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use proctor_ruby::ClassKind;
 use serde_json::{Value, json};
 
 use crate::implement::FEATURES_BY_CONSTANT;
 use crate::observation::ProjectCopies;
-use crate::project::{LoadMethod, Project, SourceFile, constant_index};
-use crate::record_support::{ROLLBACK, is_stored, stores_records, support_files};
+use crate::project::{LoadMethod, Project, SourceFile, constant_index, frameworks};
+use crate::record_support::{
+    REQUESTS, REQUESTS_TEXT, REQUIRE_REQUESTS, ROLLBACK, is_stored, stores_records, support_files,
+};
 use crate::sandbox::Sandbox;
 
 /// Why a file cannot be loaded.
@@ -42,16 +45,21 @@ pub fn find_load_methods(
     let site =
         LoadSite { project, workshop, sandbox, all, index: constant_index(all, &workshop.clean) };
     let every: Vec<&SourceFile> = files.iter().collect();
+    let features = frameworks::mentioned(all);
     let ways = every
         .iter()
         .map(|file| {
-            project.load_methods(&file.path, &project.spec_path(&file.path), &workshop.clean)
+            let (path, spec) = (&file.path, project.spec_path(&file.path));
+            // An application loads its frameworks itself.
+            let features = if site.is_of_library(path) { features.as_slice() } else { &[] };
+            project.load_methods(path, &spec, &workshop.clean, features)
         })
         .collect();
     let mut found = site.try_ways(&every, ways)?;
     if stores_records(all) {
         site.add_support(&every, &mut found)?;
     }
+    site.add_requests(&every, &mut found)?;
     Ok(found.into_iter().map(|(way, _)| way).collect())
 }
 
@@ -68,21 +76,36 @@ struct LoadSite<'a> {
 }
 
 impl LoadSite<'_> {
+    /// Whether a file belongs to what applications load, rather than to an application.
+    fn is_of_library(&self, path: &str) -> bool {
+        self.is_library() && (path.starts_with("lib/") || !self.project.entries(path).is_empty())
+    }
+
+    fn is_library(&self) -> bool {
+        let own = |name: &str| self.project.root.join(name).is_file();
+        !own("config/environment.rb") && !own("config/application.rb")
+    }
+
     /// Tries what the project lacks, until every file is complete or nothing is left to try.
     fn add_support(&self, files: &[&SourceFile], found: &mut [FoundWay]) -> io::Result<()> {
-        for support in support_files(&self.workshop.clean, self.all) {
+        let entry = self.project.library_entry().filter(|_| self.is_library());
+        let features = frameworks::mentioned(self.all);
+        let library: Vec<_> = entry
+            .iter()
+            .flat_map(|entry| {
+                frameworks::variants(&features).into_iter().map(|one| (entry.as_str(), one))
+            })
+            .collect();
+        for support in support_files(&self.workshop.clean, self.all, &library) {
             let open: Vec<usize> = (0..files.len()).filter(|place| !found[*place].1).collect();
             if open.is_empty() {
                 break;
             }
-            if (support.path == ROLLBACK && self.project.helper().is_none())
-                || self.workshop.clean.join(support.path).is_file()
-                    && self.project.root.join(support.path).is_file()
-                    && found.iter().any(|(way, _)| {
-                        way.as_ref()
-                            .is_ok_and(|way| way.lines.iter().any(|line| line == support.require))
-                    })
-            {
+            // One text serves all files: another must not take the place of one that is used.
+            let is_used = found.iter().any(|(way, _)| {
+                way.as_ref().is_ok_and(|way| way.lines.iter().any(|line| line == support.require))
+            });
+            if is_used || (support.path == ROLLBACK && self.project.helper().is_none()) {
                 continue;
             }
             // The project's own connection is never replaced by one to another kind of database.
@@ -118,6 +141,46 @@ impl LoadSite<'_> {
         Ok(())
     }
 
+    /// Where controllers and helpers of views are loaded, specs get what calls them.
+    fn add_requests(&self, files: &[&SourceFile], found: &mut [FoundWay]) -> io::Result<()> {
+        let places: Vec<usize> = (0..files.len())
+            .filter(|place| found[*place].0.is_ok() && takes_requests(files[*place]))
+            .collect();
+        if places.is_empty() {
+            return Ok(());
+        }
+        let own = !self.project.root.join(REQUESTS).is_file();
+        if own {
+            self.workshop.write_both(REQUESTS, Some(REQUESTS_TEXT))?;
+        }
+        let chosen: Vec<&SourceFile> = places.iter().map(|place| files[*place]).collect();
+        let path = self.workshop.clean.join(REQUESTS).to_string_lossy().into_owned();
+        let with_requests = |way: &LoadMethod| {
+            let mut way = way.clone();
+            if !way.requires.iter().any(|name| name == "rspec") {
+                way.requires.insert(0, "rspec".to_owned());
+            }
+            way.requires.push(path.clone());
+            way.lines.push(REQUIRE_REQUESTS.to_owned());
+            vec![way]
+        };
+        let ways = places
+            .iter()
+            .map(|place| found[*place].0.as_ref().map(with_requests).unwrap_or_default())
+            .collect();
+        let mut used = false;
+        for (place, (way, complete)) in places.iter().zip(self.try_ways(&chosen, ways)?) {
+            if let Ok(way) = way {
+                used = true;
+                found[*place] = (Ok(way), complete);
+            }
+        }
+        if own && !used {
+            self.workshop.write_both(REQUESTS, None)?;
+        }
+        Ok(())
+    }
+
     fn try_ways(
         &self,
         files: &[&SourceFile],
@@ -127,12 +190,12 @@ impl LoadSite<'_> {
         let jobs: Vec<Value> =
             files.iter().zip(&ways).map(|(file, ways)| self.job(file, ways)).collect();
         let job = json!({
-            "root": at, "load_paths": load_paths_at(self.project, at), "files": jobs, "constants": self.index, "seconds": 15,
+            "root": at, "load_paths": load_paths_at(self.project, at), "files": jobs, "constants": self.index, "seconds": 45,
         });
         let path = self.workshop.folder.path().join("load.json");
         proctor_files::write_private(&path, job.to_string())?;
         let arguments = [self.workshop.programs.join("load.rb").into(), path.into()];
-        let limit = Duration::from_secs(60 + 20 * files.len() as u64);
+        let limit = Duration::from_secs(60 + 50 * files.len() as u64);
         let finished = self.sandbox.run(&arguments, at, &[], limit)?;
         let last = finished.stdout.lines().last().unwrap_or_default();
         let Ok(answers) = serde_json::from_str::<Vec<Vec<Value>>>(last) else {
@@ -154,7 +217,10 @@ impl LoadSite<'_> {
             own.chain(&needs).filter(|name| is_stored(name, self.all)).collect();
         let mentions = &file.facts.mentions;
         let names_library = mentions.iter().any(|name| name.starts_with("ActiveRecord"));
+        let expects = frameworks::expected(file, self.all);
+        let library = self.is_of_library(&file.path);
         json!({
+            "expects": if library { expects } else { Vec::new() }, "library": library,
             "ways": ways, "classes": classes.map(|class| class.name.as_str()).collect::<Vec<_>>(),
             "stored": stored, "stores": names_library || !stored.is_empty(), "needs": needs,
             "features": mentioned_features(file),
@@ -162,10 +228,17 @@ impl LoadSite<'_> {
     }
 }
 
+/// Whether a file has controllers, or helpers for views.
+fn takes_requests(file: &SourceFile) -> bool {
+    let named = |end: &str| file.facts.classes.iter().any(|class| class.name.ends_with(end));
+    named("Controller") || (named("Helper") && file.path.contains("app/helpers/"))
+}
+
 /// Whether a file is loaded with all its classes, and what is stored can be stored.
 fn is_complete(answer: &Value) -> bool {
     answer["loaded"] == true
         && answer["missing"].as_array().is_some_and(Vec::is_empty)
+        && answer["lacking"].as_array().is_none_or(Vec::is_empty)
         && answer["database"].is_null()
 }
 
@@ -273,9 +346,32 @@ fn needed_constants(
             }
         }
     }
+    found.extend(hosts(file, all, index));
     let own: Vec<&str> = file.facts.classes.iter().map(|class| class.name.as_str()).collect();
     found.retain(|name| !own.contains(&name.as_str()));
     found
+}
+
+/// How many classes that include a module are loaded for it.
+const MAX_HOSTS: usize = 2;
+
+/// Classes that include the modules of a file that has nothing else: the methods are called on their objects.
+fn hosts(file: &SourceFile, all: &[SourceFile], index: &BTreeMap<String, String>) -> Vec<String> {
+    let with_methods = || file.facts.classes.iter().filter(|class| !class.methods.is_empty());
+    if with_methods().any(|class| class.kind == ClassKind::Class) {
+        return Vec::new();
+    }
+    let modules: Vec<&str> = with_methods().map(|class| class.name.as_str()).collect();
+    let is_one = |mixin: &String| {
+        modules.iter().any(|name| name == mixin || name.ends_with(&format!("::{mixin}")))
+    };
+    let classes = all.iter().flat_map(|other| &other.facts.classes);
+    classes
+        .filter(|class| class.kind == ClassKind::Class && index.contains_key(&class.name))
+        .filter(|class| class.mixins.iter().any(is_one))
+        .map(|class| class.name.clone())
+        .take(MAX_HOSTS)
+        .collect()
 }
 
 /// The full names that a constant may have when it is written inside of a class, the innermost first.

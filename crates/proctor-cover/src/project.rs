@@ -1,5 +1,6 @@
 //! A Ruby project on disk: its layout, its source files, where their specs go and how they can be loaded.
 
+pub(crate) mod frameworks;
 mod packages;
 
 use std::collections::BTreeMap;
@@ -277,8 +278,15 @@ impl Project {
             .collect()
     }
 
-    /// The ways in which a file's classes may be loaded, the best first. `at` is the copy's folder.
-    pub fn load_methods(&self, file: &str, spec: &str, at: &Path) -> Vec<LoadMethod> {
+    /// The ways in which a file's classes may be loaded, the best first. `at` is the copy's folder, `frameworks` are features
+    /// that the project leaves to the application to load.
+    pub fn load_methods(
+        &self,
+        file: &str,
+        spec: &str,
+        at: &Path,
+        frameworks: &[&str],
+    ) -> Vec<LoadMethod> {
         let mut ways = Vec::new();
         let absolute = at.join(file).to_string_lossy().into_owned();
         let feature = file.strip_prefix("lib/").and_then(|name| name.strip_suffix(".rb"));
@@ -309,28 +317,36 @@ impl Project {
                 break;
             }
         }
-        for entry in self.entries(file) {
-            if Some(entry.as_str()) != feature {
-                ways.push(LoadMethod {
-                    requires: vec![entry.clone(), own.clone()],
-                    resolve: false,
-                    lines: vec![format!("require \"{entry}\""), own_line.clone()],
-                    warning: None,
-                });
+        let entries: Vec<String> = self
+            .entries(file)
+            .into_iter()
+            .filter(|entry| Some(entry.as_str()) != feature)
+            .collect();
+        let with = |features: &[&str], entry: Option<&String>, resolve: bool| {
+            let features = features.iter().map(|name| (*name).to_owned());
+            let features: Vec<String> = features.chain(entry.cloned()).collect();
+            LoadMethod {
+                lines: features
+                    .iter()
+                    .map(|name| format!("require \"{name}\""))
+                    .chain([own_line.clone()])
+                    .collect(),
+                requires: features.into_iter().chain([own.clone()]).collect(),
+                resolve,
+                warning: None,
             }
+        };
+        // The whole library before a part of it, whatever it takes.
+        for entry in &entries {
+            ways.push(with(&[], Some(entry), false));
+            let variants = frameworks::variants(frameworks);
+            ways.extend(variants.iter().map(|features| with(features, Some(entry), true)));
         }
-        ways.push(LoadMethod {
-            requires: vec![own.clone()],
-            resolve: false,
-            lines: vec![own_line.clone()],
-            warning: None,
-        });
-        ways.push(LoadMethod {
-            requires: vec![own],
-            resolve: true,
-            lines: vec![own_line],
-            warning: None,
-        });
+        ways.push(with(&[], None, false));
+        if !frameworks.is_empty() {
+            ways.push(with(frameworks, None, true));
+        }
+        ways.push(with(&[], None, true));
         ways
     }
 
@@ -349,9 +365,10 @@ impl Project {
         at: &Path,
     ) -> Vec<LoadMethod> {
         let absolute = |path: &str| at.join(path).to_string_lossy().into_owned();
-        // The other file loads constants on demand.
-        let own_line = (support.path == crate::record_support::ROLLBACK)
-            .then(|| relative_require(&self.spec_path(file), file));
+        let own_line = support.names_file.then(|| match file.strip_prefix("lib/") {
+            Some(name) => format!("require \"{}\"", name.trim_end_matches(".rb")),
+            None => relative_require(&self.spec_path(file), file),
+        });
         let helper = self.helper().map(|name| (absolute(&format!("spec/{name}.rb")), name));
         let way = |helper: Option<(String, &str)>| LoadMethod {
             lines: helper
@@ -375,8 +392,8 @@ impl Project {
     }
 
     /// Features at the top of `lib/` under which a file may be known.
-    fn entries(&self, file: &str) -> Vec<String> {
-        let Some(inside) = file.strip_prefix("lib/") else { return Vec::new() };
+    pub(crate) fn entries(&self, file: &str) -> Vec<String> {
+        let Some(inside) = file.strip_prefix("lib/") else { return self.engine_entries(file) };
         let mut parts: Vec<&str> = inside.trim_end_matches(".rb").split('/').collect();
         parts.pop();
         let mut entries = Vec::new();
@@ -393,6 +410,43 @@ impl Project {
         }
         entries.truncate(2);
         entries
+    }
+
+    /// The file under `lib/` that loads an engine, for a file in its `app/`: the one that an application would require.
+    fn engine_entries(&self, file: &str) -> Vec<String> {
+        if !file.starts_with("app/") || self.root.join("config/environment.rb").is_file() {
+            return Vec::new();
+        }
+        let named = self.gem_name().into_iter();
+        let spaces = file.split('/').skip(2).map(|part| part.trim_end_matches(".rb").to_owned());
+        let mut found: Vec<String> = named
+            .chain(spaces)
+            .filter(|name| self.root.join(format!("lib/{name}.rb")).is_file())
+            .collect();
+        found.dedup();
+        found.truncate(1);
+        found
+    }
+
+    /// The file under `lib/` that loads the whole library.
+    pub(crate) fn library_entry(&self) -> Option<String> {
+        let named = self.gem_name().map(|name| name.replace('-', "_"));
+        let is_there = |name: &String| self.root.join(format!("lib/{name}.rb")).is_file();
+        if let Some(name) = named.filter(is_there) {
+            return Some(name);
+        }
+        let files = |name: &String| {
+            fs::read_dir(self.root.join("lib").join(name)).map_or(0, Iterator::count)
+        };
+        let entries = fs::read_dir(self.root.join("lib")).ok()?.flatten();
+        let mut names: Vec<String> = entries
+            .filter_map(|entry| {
+                entry.file_name().to_string_lossy().strip_suffix(".rb").map(str::to_owned)
+            })
+            .filter(|name| files(name) > 0)
+            .collect();
+        names.sort_by_key(|name| (std::cmp::Reverse(files(name)), name.clone()));
+        names.into_iter().next()
     }
 
     fn gem_name(&self) -> Option<String> {

@@ -101,6 +101,8 @@ const PROGRAMS: &[(&str, &str)] = programs![
     "stand_ins.rb",
     "double.rb",
     "reach.rb",
+    "hosts.rb",
+    "requests.rb",
     "states.rb",
     "sample.rb",
     "render.rb",

@@ -91,8 +91,8 @@ impl PipelineRun<'_> {
                 proctor_files::limits::RUBY_SOURCE,
             )
             .ok();
-            let ways =
-                self.project.load_methods(&target.source.path, &target.spec_path, self.root());
+            let (path, spec) = (&target.source.path, &target.spec_path);
+            let ways = self.project.load_methods(path, spec, self.root(), &[]);
             let lines = ways.last().map(|way| way.lines.clone()).unwrap_or_default();
             if let Some(text) = skeleton(metadata, lines, existing.as_deref(), &style) {
                 self.write_spec(&target.spec_path, &text)?;

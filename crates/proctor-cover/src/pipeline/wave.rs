@@ -367,7 +367,7 @@ impl PipelineRun<'_> {
                 proctor_files::read_text(&site.workshop.clean.join(path), limits::RUBY_SOURCE)?;
             self.write_spec(path, &support)?;
             self.report.warnings.push(format!(
-                "{path} is new: the specs of stored objects need it, and the project had nothing of the kind"
+                "{path} is new: the specs need it, and the project had nothing of the kind"
             ));
         }
         Ok(())

@@ -10,6 +10,7 @@ mod hostile;
 mod objects;
 mod pipeline;
 mod pollution;
+mod reach;
 mod records;
 mod rules;
 mod samples;
