@@ -97,13 +97,7 @@ async fn serve(launching: BoxFuture<Result<LaunchedProcess, LaunchError>>, seat:
     let launched = match launch_unless_killed(launching, &mut orders).await {
         Ok(launched) => launched,
         Err(error) => {
-            let message = error.to_string();
-            let loading = match error {
-                LaunchError::EndedWhileLoading => Some(FailedLoad::Ended),
-                LaunchError::LoadedTooLong => Some(FailedLoad::TooLong),
-                _ => None,
-            };
-            return reports.send(Report::StartFailed { message, loading }).await;
+            return reports.send(start_failed(&error)).await;
         }
     };
     let tails = TailRecorder::default();
@@ -176,6 +170,15 @@ async fn serve(launching: BoxFuture<Result<LaunchedProcess, LaunchError>>, seat:
     }
     (exit.backtrace, exit.timed_out) = (hung_at, timed_out);
     reports.send(Report::Exited { exit, tails: tails.take() }).await;
+}
+
+fn start_failed(error: &LaunchError) -> Report {
+    let loading = match error {
+        LaunchError::EndedWhileLoading => Some(FailedLoad::Ended),
+        LaunchError::LoadedTooLong => Some(FailedLoad::TooLong),
+        _ => None,
+    };
+    Report::StartFailed { message: error.to_string(), loading }
 }
 
 /// Starts the tasks that report what a worker prints to standard output and standard error.
