@@ -2,7 +2,7 @@
 //!
 //! A mutant is *put into force* in a fork of the loaded suite (`Mode::Fork`: one method is evaluated again, or its file is not loaded yet) or
 //! in a suite that is loaded anew with the changed file (`Mode::Fresh`). A *control* is the same run with the code unchanged but put into force
-//! in the same way: what also fails there was not noticed because of the mutant. A *confirmation* is the same run with the mutant once more:
+//! in the same way (in a suite loaded anew once; then the example runs once more in the loaded suite): what also fails there was not noticed because of the mutant. A *confirmation* is the same run with the mutant once more:
 //! an example that fails now and then, or because of what another process has left behind, does not fail twice for nothing.
 //!
 //! | state | input | next state |
@@ -12,12 +12,14 @@
 //! | running | failed, in force, control known to pass | killed |
 //! | running | failed, in force, no control yet | suspected |
 //! | running | failed, in force, and passed when it ran again | unknown |
+//! | running | failed by an example behind others | suspected, after the example was run alone: then it counts as confirmed, and its control is that of the example alone |
+//! | running | all likely examples passed, or they could not be run, their spec files loaded anew | waiting, for all examples with all spec files |
 //! | running | not in force, in a fork | waiting, to be loaded anew, with all mutants of the same place |
 //! | running | not in force, loaded anew | unknown |
 //! | running | the run itself broke | waiting, once; then unknown |
 //! | suspected | enough controls passed, noticed while the suite was loaded | killed |
-//! | suspected | enough controls passed, loaded anew (the trial has run what failed twice) | killed |
-//! | suspected | enough controls passed, noticed by an example in a fork | controlled, to be run once more |
+//! | suspected | enough controls passed, and confirmed already | killed |
+//! | suspected | enough controls passed, noticed once by an example | controlled, to be run once more |
 //! | controlled | noticed again, often enough | killed |
 //! | controlled | all examples passed | unknown: the examples do not agree with themselves; what that example has killed is run more often |
 //! | controlled | not in force, or the run itself broke | as running |
@@ -46,6 +48,15 @@ pub enum Mode {
     Fork,
     /// In a suite that is loaded with the changed file.
     Fresh,
+}
+
+/// How much of a suite is loaded anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Extent {
+    /// The spec files of the examples that are run.
+    Needed,
+    /// Everything.
+    Whole,
 }
 
 /// How a mutant was noticed.
@@ -104,6 +115,9 @@ pub struct Candidate {
     pub mode: Mode,
     /// The examples that look, in order.
     pub examples: Vec<usize>,
+    /// Those of them that are tried first where the suite is loaded anew, with their spec files alone. If none of them notices the
+    /// mutant, all are tried. Empty if that is not worth it.
+    pub likely: Vec<usize>,
 }
 
 /// What a trial is for.
@@ -111,10 +125,14 @@ pub struct Candidate {
 enum Purpose {
     /// Whether an example notices the mutant.
     Mutant,
+    /// Whether the example that has noticed it does so when it is run alone.
+    Alone(Suspicion),
     /// Whether an example notices it again.
     Confirmation,
     /// Whether the examples pass with the code unchanged.
     Control(ControlKey),
+    /// Whether an example passes once more in the loaded suite, into which nothing is put.
+    Plain,
 }
 
 /// Something to be run.
@@ -124,6 +142,8 @@ pub struct Trial {
     pub mutant: usize,
     /// How the code is put into force.
     pub mode: Mode,
+    /// How much is loaded anew.
+    pub extent: Extent,
     /// The examples to run, in order.
     pub examples: Vec<usize>,
     purpose: Purpose,
@@ -133,7 +153,13 @@ impl Trial {
     /// Whether the code stays unchanged.
     #[must_use]
     pub fn is_control(&self) -> bool {
-        matches!(self.purpose, Purpose::Control(_))
+        matches!(self.purpose, Purpose::Control(_) | Purpose::Plain)
+    }
+
+    /// Whether nothing is put into force, not even the unchanged code.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.purpose == Purpose::Plain
     }
 }
 
@@ -150,6 +176,8 @@ pub enum Observation {
         at: Option<usize>,
         /// What was said.
         message: String,
+        /// Whether the same run was made again, with the same result.
+        again: bool,
     },
     /// Noticed by the example at this place, and not when it ran again.
     Unsteady {
@@ -182,6 +210,16 @@ struct Suspicion {
     examples: Vec<usize>,
 }
 
+impl Candidate {
+    fn first_extent(&self) -> Extent {
+        if self.mode == Mode::Fork || self.likely.is_empty() {
+            Extent::Whole
+        } else {
+            Extent::Needed
+        }
+    }
+}
+
 impl Suspicion {
     fn verdict(self) -> MutantVerdict {
         let example = self.at.map(|at| self.examples[at]);
@@ -194,6 +232,8 @@ struct Entry {
     candidate: Candidate,
     state: State,
     broke: bool,
+    /// How much of the suite is loaded anew for it.
+    extent: Extent,
     /// Whether an example was left out because it is not trusted.
     has_distrusted: bool,
     /// How it was noticed, and how often again.
@@ -201,7 +241,7 @@ struct Entry {
 }
 
 /// What a control stands for: the place (in a fork) or file (loaded anew), and the list of examples.
-type ControlKey = (Mode, usize, Vec<usize>);
+type ControlKey = (Mode, Extent, usize, Vec<usize>);
 
 /// All mutants of a run and what is known of them.
 #[derive(Debug, Clone, Default)]
@@ -209,12 +249,16 @@ pub struct Campaign {
     entries: Vec<Entry>,
     waiting: VecDeque<usize>,
     suspected: BTreeSet<usize>,
+    /// Noticed by an example behind others, which is to be run alone.
+    crowded: BTreeMap<usize, Suspicion>,
     /// Controlled ones that are not being confirmed yet.
     unconfirmed: BTreeSet<usize>,
     /// How many of the list's first examples passed in a control.
     controlled: BTreeMap<ControlKey, usize>,
     /// Controls that are running.
     open_controls: BTreeSet<ControlKey>,
+    /// Examples that run once more with nothing put into force.
+    open_plain: BTreeSet<usize>,
     /// How many controls an example has passed as the last one.
     passed_controls: BTreeMap<usize, u32>,
     /// Examples that failed with the code unchanged.
@@ -227,7 +271,8 @@ impl Campaign {
     /// All candidates wait.
     #[must_use]
     pub fn new(candidates: Vec<Candidate>) -> Self {
-        let entry = |candidate| Entry {
+        let entry = |candidate: Candidate| Entry {
+            extent: candidate.first_extent(),
             candidate,
             state: State::Waiting,
             broke: false,
@@ -240,7 +285,10 @@ impl Campaign {
 
     /// What is to be run next; `None` if nothing is, for now.
     pub fn next_trial(&mut self) -> Option<Trial> {
-        self.next_control().or_else(|| self.next_confirmation()).or_else(|| self.next_mutant())
+        self.next_alone()
+            .or_else(|| self.next_control())
+            .or_else(|| self.next_confirmation())
+            .or_else(|| self.next_mutant())
     }
 
     /// Whether everything has a verdict.
@@ -282,7 +330,11 @@ impl Campaign {
             if self.entries[mutant].state != State::Waiting {
                 continue;
             }
-            let examples = self.trusted_examples(mutant);
+            let mut examples = self.trusted_examples(mutant);
+            if examples.is_empty() && self.entries[mutant].extent == Extent::Needed {
+                self.entries[mutant].extent = Extent::Whole;
+                examples = self.trusted_examples(mutant);
+            }
             let entry = &mut self.entries[mutant];
             if examples.is_empty() {
                 let reason = "the only examples that look at it also fail with the code unchanged";
@@ -290,14 +342,27 @@ impl Campaign {
                 continue;
             }
             entry.state = State::Running;
-            let mode = entry.candidate.mode;
-            return Some(Trial { mutant, mode, examples, purpose: Purpose::Mutant });
+            let (mode, extent) = (entry.candidate.mode, entry.extent);
+            return Some(Trial { mutant, mode, extent, examples, purpose: Purpose::Mutant });
         }
         None
     }
 
+    /// The run of one example that has noticed a mutant behind others.
+    fn next_alone(&mut self) -> Option<Trial> {
+        let (mutant, suspicion) = self.crowded.pop_first()?;
+        let examples = vec![suspicion.examples[suspicion.at?]];
+        let entry = &self.entries[mutant];
+        let (mode, extent) = (entry.candidate.mode, entry.extent);
+        Some(Trial { mutant, mode, extent, examples, purpose: Purpose::Alone(suspicion) })
+    }
+
     fn trusted_examples(&mut self, mutant: usize) -> Vec<usize> {
-        let all = &self.entries[mutant].candidate.examples;
+        let entry = &self.entries[mutant];
+        let all = match entry.extent {
+            Extent::Whole => &entry.candidate.examples,
+            Extent::Needed => &entry.candidate.likely,
+        };
         let trusted: Vec<usize> =
             all.iter().copied().filter(|example| !self.distrusted.contains(example)).collect();
         let has_distrusted = trusted.len() < all.len();
@@ -306,12 +371,12 @@ impl Campaign {
     }
 
     fn key(&self, mutant: usize, mode: Mode, examples: &[usize]) -> ControlKey {
-        let candidate = &self.entries[mutant].candidate;
+        let Entry { candidate, extent, .. } = &self.entries[mutant];
         let unit = match mode {
             Mode::Fork => candidate.place,
             Mode::Fresh => candidate.file,
         };
-        (mode, unit, examples.to_vec())
+        (mode, *extent, unit, examples.to_vec())
     }
 
     /// The control that a suspected mutant needs, which is not running yet.
@@ -324,11 +389,21 @@ impl Campaign {
             let (at, examples) = (at.unwrap_or(0), examples.clone());
             let mode = self.entries[mutant].candidate.mode;
             let key = self.key(mutant, mode, &examples);
+            // The suite was loaded with the unchanged file; that the example is steady shows in the loaded suite for less.
+            let is_loaded = self.controlled.get(&key).is_some_and(|count| *count > at);
+            if mode == Mode::Fresh && is_loaded {
+                if !self.open_plain.insert(examples[at]) {
+                    continue;
+                }
+                let (mode, extent) = (Mode::Fork, Extent::Whole);
+                let examples = vec![examples[at]];
+                return Some(Trial { mutant, mode, extent, examples, purpose: Purpose::Plain });
+            }
             if !self.open_controls.insert(key.clone()) {
                 continue;
             }
-            let examples = examples[..=at].to_vec();
-            return Some(Trial { mutant, mode, examples, purpose: Purpose::Control(key) });
+            let (examples, extent) = (examples[..=at].to_vec(), key.1);
+            return Some(Trial { mutant, mode, extent, examples, purpose: Purpose::Control(key) });
         }
         None
     }
@@ -340,8 +415,8 @@ impl Campaign {
             let State::Controlled(suspicion) = &entry.state else { continue };
             let last = suspicion.at.map_or(suspicion.examples.len(), |at| at + 1);
             let examples = suspicion.examples[..last].to_vec();
-            let mode = entry.candidate.mode;
-            return Some(Trial { mutant, mode, examples, purpose: Purpose::Confirmation });
+            let (mode, extent) = (entry.candidate.mode, entry.extent);
+            return Some(Trial { mutant, mode, extent, examples, purpose: Purpose::Confirmation });
         }
         None
     }
@@ -350,8 +425,10 @@ impl Campaign {
     pub fn record(&mut self, trial: &Trial, observation: Observation) {
         match &trial.purpose {
             Purpose::Mutant => self.record_mutant(trial, observation),
+            Purpose::Alone(suspicion) => self.record_alone(trial, suspicion.clone(), observation),
             Purpose::Confirmation => self.record_confirmation(trial, observation),
             Purpose::Control(key) => self.record_control(trial, key.clone(), observation),
+            Purpose::Plain => self.record_plain(trial, observation),
         }
     }
 
@@ -362,6 +439,7 @@ impl Campaign {
     }
 
     fn wait(&mut self, mutant: usize) {
+        self.crowded.remove(&mutant);
         self.suspected.remove(&mutant);
         self.unconfirmed.remove(&mutant);
         self.entries[mutant].confirmed = None;
@@ -379,17 +457,26 @@ impl Campaign {
             return self.wait(mutant);
         }
         match observation {
+            Observation::Passed | Observation::Broke(_) | Observation::NotInForce(_)
+                if self.is_first_try(trial) =>
+            {
+                self.entries[mutant].extent = Extent::Whole;
+                self.wait(mutant);
+            }
             Observation::Passed if self.entries[mutant].has_distrusted => {
                 let reason = "an example that looks at it also fails with the code unchanged; the others pass";
                 self.unknown(mutant, reason.to_owned());
             }
             Observation::Passed => self.decide(mutant, MutantVerdict::Alive),
-            Observation::Noticed { by, at, message } => {
+            Observation::Noticed { by, at, message, again } => {
                 let examples = trial.examples.clone();
                 let suspicion = Suspicion { by, at, message, examples };
-                self.entries[mutant].state = State::Suspected(suspicion);
-                self.suspected.insert(mutant);
-                self.settle(mutant);
+                if !again && at.is_some_and(|at| at > 0) {
+                    self.entries[mutant].state = State::Suspected(suspicion.clone());
+                    self.crowded.insert(mutant, suspicion);
+                } else {
+                    self.suspect(mutant, suspicion, again);
+                }
             }
             Observation::Unsteady { at, message } => {
                 self.give_up_unsteady(mutant, at.map(|at| trial.examples[at]), &message);
@@ -398,9 +485,49 @@ impl Campaign {
         }
     }
 
+    /// Whether only some of the examples that look have been run: if they say nothing, all are.
+    fn is_first_try(&self, trial: &Trial) -> bool {
+        trial.mode == Mode::Fresh
+            && trial.extent == Extent::Needed
+            && self.entries[trial.mutant].candidate.likely.len()
+                < self.entries[trial.mutant].candidate.examples.len()
+    }
+
+    /// An example that notices a mutant without others before it needs a control without them, which many mutants share.
+    fn record_alone(&mut self, trial: &Trial, crowded: Suspicion, observation: Observation) {
+        if !matches!(self.entries[trial.mutant].state, State::Suspected(_)) {
+            // An example before it lost its trust: the mutant waits already.
+            return;
+        }
+        if self.is_outdated(trial) {
+            return self.wait(trial.mutant);
+        }
+        match observation {
+            Observation::Noticed { by, at: Some(at), message, .. } => {
+                let examples = trial.examples.clone();
+                let alone = Suspicion { by, at: Some(at), message, examples };
+                self.suspect(trial.mutant, alone, true);
+            }
+            _ => self.suspect(trial.mutant, crowded, false),
+        }
+    }
+
+    /// `again`: it was noticed twice.
+    fn suspect(&mut self, mutant: usize, suspicion: Suspicion, again: bool) {
+        // The examples behind the one that noticed it did not run.
+        let last = suspicion.at.map_or(suspicion.examples.len(), |at| at + 1);
+        let examples = suspicion.examples[..last].to_vec();
+        let suspicion = Suspicion { examples, ..suspicion };
+        self.entries[mutant].confirmed = again.then(|| (suspicion.clone(), 1));
+        self.entries[mutant].state = State::Suspected(suspicion);
+        self.suspected.insert(mutant);
+        self.settle(mutant);
+    }
+
     /// The place of its mutant was given up, or an example lost its trust, while it ran.
     fn is_outdated(&self, trial: &Trial) -> bool {
-        trial.mode != self.entries[trial.mutant].candidate.mode
+        let entry = &self.entries[trial.mutant];
+        (trial.mode, trial.extent) != (entry.candidate.mode, entry.extent)
             || trial.examples.iter().any(|example| self.distrusted.contains(example))
     }
 
@@ -507,9 +634,9 @@ impl Campaign {
             return self.decide(mutant, suspicion.verdict());
         }
         self.suspected.remove(&mutant);
-        // Where the suite is loaded with the change, the examples that notice it run twice in one trial.
-        if entry_mode == Mode::Fresh {
-            return self.confirm(mutant, suspicion);
+        let confirmed = self.entries[mutant].confirmed.as_ref().map_or(0, |(_, count)| *count);
+        if confirmed >= self.confirmations_needed(&suspicion) {
+            return self.decide(mutant, suspicion.verdict());
         }
         self.unconfirmed.insert(mutant);
         self.entries[mutant].state = State::Controlled(suspicion);
@@ -535,14 +662,36 @@ impl Campaign {
         }
     }
 
+    fn record_plain(&mut self, trial: &Trial, observation: Observation) {
+        let example = trial.examples[0];
+        self.open_plain.remove(&example);
+        match observation {
+            Observation::Passed => self.steady(example),
+            Observation::Noticed { .. } | Observation::Unsteady { .. } => self.distrust(example),
+            Observation::NotInForce(reason) | Observation::Broke(reason) => {
+                let is_waiting = matches!(self.entries[trial.mutant].state, State::Suspected(_));
+                if is_waiting {
+                    let why =
+                        format!("the example that noticed it could not be run again: {reason}");
+                    self.unknown(trial.mutant, why);
+                }
+            }
+        }
+    }
+
+    /// An example has passed once more with the code unchanged.
+    fn steady(&mut self, example: usize) {
+        *self.passed_controls.entry(example).or_default() += 1;
+        for mutant in self.suspected.clone() {
+            self.settle(mutant);
+        }
+    }
+
     fn control_passed(&mut self, trial: &Trial, key: ControlKey) {
         let count = self.controlled.entry(key).or_default();
         *count = (*count).max(trial.examples.len());
         if let Some(last) = trial.examples.last() {
-            *self.passed_controls.entry(*last).or_default() += 1;
-        }
-        for mutant in self.suspected.clone() {
-            self.settle(mutant);
+            self.steady(*last);
         }
     }
 
@@ -571,6 +720,7 @@ impl Campaign {
                 continue;
             }
             entry.candidate.mode = Mode::Fresh;
+            entry.extent = entry.candidate.first_extent();
             let is_killed = matches!(entry.state, State::Done(MutantVerdict::Killed { .. }));
             let is_suspected = matches!(entry.state, State::Suspected(_) | State::Controlled(_));
             if is_killed || is_suspected || other == mutant {

@@ -27,6 +27,8 @@ use crate::touched::Choice;
 
 /// The version of the report.
 const REPORT_VERSION: u32 = 1;
+/// The runs without a mutant have the first generations of each slot.
+const CAMPAIGN_GENERATIONS: u32 = 2;
 /// How often verdicts are kept while the run goes on.
 const SAVE_EVERY: Duration = Duration::from_secs(2);
 
@@ -207,7 +209,7 @@ impl<'a> MutationRun<'a> {
             let path = file.path.to_string_lossy();
             match clean.touched.choose(&path, &mutant.change, place, &clean.passing) {
                 Choice::NotCovered => report.state = MutantState::NotCovered,
-                Choice::Run { mode, examples } => {
+                Choice::Run { mode, examples, likely } => {
                     let looks = |it: &usize| looking(&self.loaded.discovery.examples[*it]);
                     report.looked = examples.iter().map(looks).collect();
                     let all = &self.loaded.discovery.examples;
@@ -220,7 +222,7 @@ impl<'a> MutationRun<'a> {
                     }
                     self.candidates.push(number);
                     let place = places[mutant.file] + mutant.change.place;
-                    candidates.push(Candidate { place, file: mutant.file, mode, examples });
+                    candidates.push(Candidate { place, file: mutant.file, mode, examples, likely });
                 }
             }
         }
@@ -251,9 +253,10 @@ impl<'a> MutationRun<'a> {
         progress: &mut dyn FnMut(MutateProgress),
     ) {
         let mut campaign = Campaign::new(candidates);
-        let mut slots: Vec<ForkSlot> =
-            (0..self.setup.workers.max(1)).map(|number| self.loaded.slot(number)).collect();
-        let mut running: JoinSet<(ForkSlot, Trial, Observation)> = JoinSet::new();
+        let mut slots: Vec<(u32, ForkSlot)> = (0..self.setup.workers.max(1))
+            .map(|number| (number, self.loaded.slot(number, CAMPAIGN_GENERATIONS)))
+            .collect();
+        let mut running: JoinSet<((u32, ForkSlot), Trial, Observation)> = JoinSet::new();
         let mut saved = Instant::now();
         let times = Arc::new(clean.times.clone());
         let keys: Arc<Vec<String>> =
@@ -263,20 +266,32 @@ impl<'a> MutationRun<'a> {
             while !slots.is_empty()
                 && let Some(trial) = campaign.next_trial()
             {
-                let Some(mut slot) = slots.pop() else { break };
+                let Some((place, mut slot)) = slots.pop() else { break };
                 let number = self.candidates[trial.mutant];
+                let file = &self.plan.files[self.plan.mutants[number].file];
+                let checkpoint = clean.touched.checkpoint(&file.path.to_string_lossy());
                 let (trials, keys) = (Arc::clone(&self.trials), Arc::clone(&keys));
                 let (times, stop) = (Arc::clone(&times), self.setup.stop.clone());
                 let prepared = trials.prepare(self.plan, number, &trial);
+                let resumed = prepared.as_ref().ok().and_then(|code| {
+                    let limits = trials::Limits { keys: &keys, times: &times, load_ms };
+                    let from = trials::Checkpoint {
+                        loaded: &self.loaded,
+                        number: checkpoint?,
+                        slot: place,
+                    };
+                    trials.slot_from(&from, &trial, code, limits)
+                });
                 running.spawn(async move {
                     let seen = match prepared {
                         Ok(code) => {
                             let limits = trials::Limits { keys: &keys, times: &times, load_ms };
-                            trials.run(&mut slot, &trial, &code, limits, &stop).await
+                            let slots = trials::Slots { forked: &mut slot, resumed };
+                            trials.run(slots, &trial, &code, limits, &stop).await
                         }
                         Err(error) => Observation::Broke(error.to_string()),
                     };
-                    (slot, trial, seen)
+                    ((place, slot), trial, seen)
                 });
             }
             let Some(Ok((slot, trial, seen))) = running.join_next().await else { break };

@@ -12,6 +12,8 @@ use crate::campaign::Mode;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TouchedCode {
     files: BTreeMap<String, TouchedFile>,
+    /// By file: the last checkpoint before it was loaded.
+    checkpoints: BTreeMap<String, u32>,
 }
 
 /// Places of one file: a line (`12`), a method by the line of its `def` (`c12`), a block (`b12`).
@@ -32,6 +34,7 @@ struct TouchedFile {
 struct LoadReply {
     files: BTreeMap<String, Vec<String>>,
     load: BTreeMap<String, Vec<String>>,
+    checkpoints: BTreeMap<String, u32>,
 }
 
 #[derive(Deserialize, Default)]
@@ -47,15 +50,16 @@ struct TouchNotice {
 pub(crate) enum Choice {
     /// No example reaches it.
     NotCovered,
-    /// These look, in order.
-    Run { mode: Mode, examples: Vec<usize> },
+    /// These look, in order. Where the suite is loaded anew, those that are most likely to notice it are tried first.
+    Run { mode: Mode, examples: Vec<usize>, likely: Vec<usize> },
 }
 
 impl TouchedCode {
     /// Reads what the loaded suite says of itself.
     pub(crate) fn from_load(reply: &Value) -> Self {
-        let LoadReply { files, load } = serde_json::from_value(reply.clone()).unwrap_or_default();
-        let mut touched = Self::default();
+        let LoadReply { files, load, checkpoints } =
+            serde_json::from_value(reply.clone()).unwrap_or_default();
+        let mut touched = Self { checkpoints, ..Self::default() };
         for (path, places) in files {
             let at_load = load.get(&path).cloned().unwrap_or_default().into_iter().collect();
             let places = places.into_iter().collect();
@@ -64,6 +68,11 @@ impl TouchedCode {
             touched.files.insert(path, file);
         }
         touched
+    }
+
+    /// The checkpoint from which the suite can be loaded with another text of this file.
+    pub(crate) fn checkpoint(&self, path: &str) -> Option<u32> {
+        self.checkpoints.get(path).copied()
     }
 
     /// Adds a notice of the clean run. `index` finds an example by its key.
@@ -98,8 +107,26 @@ impl TouchedCode {
         let looks =
             |example: &&usize| chosen.as_ref().is_none_or(|chosen| chosen.contains(example));
         let examples: Vec<usize> = all.iter().filter(looks).copied().collect();
-        if examples.is_empty() { Choice::NotCovered } else { Choice::Run { mode, examples } }
+        if examples.is_empty() {
+            return Choice::NotCovered;
+        }
+        let reaching = file.reaching(mutant, place);
+        let likely: Vec<usize> =
+            examples.iter().filter(|it| reaching.contains(it)).copied().collect();
+        // The first try is not worth its load if it runs nearly everything.
+        let likely = if likely.len() * 2 > examples.len() && likely.len() < examples.len() {
+            Vec::new()
+        } else {
+            likely
+        };
+        Choice::Run { mode, examples, likely }
     }
+}
+
+/// The lines of a mutant's statement below the head of its method. The line of the `def` is reached when the method is defined, and a body
+/// that is one literal has no line of its own.
+fn own_lines(mutant: &SourceMutant, method: &MethodPlace) -> Option<(u32, u32)> {
+    mutant.statement.filter(|lines| lines.0 > method.lines.0)
 }
 
 /// The examples that look; `None` for all of them.
@@ -108,16 +135,37 @@ type Chosen = Option<BTreeSet<usize>>;
 impl TouchedFile {
     fn choose_in_method(&self, mutant: &SourceMutant, method: &MethodPlace) -> (Mode, Chosen) {
         let call = format!("c{}", method.lines.0);
-        // What the method did while the suite was loaded is there already.
-        if self.at_load.contains(&call) {
+        // What the method did while the suite was loaded is there already; but not what it did not reach.
+        if self.at_load.contains(&call) && !self.is_unreached_at_load(mutant, method) {
             return (Mode::Fresh, None);
         }
         let in_fork = method.obstacle.is_none() || !self.loaded_first;
         let mode = if in_fork { Mode::Fork } else { Mode::Fresh };
-        // The line of the `def` is reached when the method is defined, and a body that is one literal has no line of its own.
-        let own_lines = mutant.statement.filter(|lines| lines.0 > method.lines.0);
-        let by_line = own_lines.and_then(|lines| self.reached_in(lines));
+        let by_line = own_lines(mutant, method).and_then(|lines| self.reached_in(lines));
         (mode, by_line.or_else(|| self.reached(&call)))
+    }
+
+    /// Whether a method that was called while the suite was loaded did not get to the statement of a mutant. A block may have been
+    /// made then and be called later.
+    fn is_unreached_at_load(&self, mutant: &SourceMutant, method: &MethodPlace) -> bool {
+        let Some((first, last)) = own_lines(mutant, method) else { return false };
+        let mut traced = (first..=last)
+            .map(|line| line.to_string())
+            .filter(|line| self.places.contains(line))
+            .peekable();
+        !mutant.in_inner_block
+            && traced.peek().is_some()
+            && traced.all(|line| !self.at_load.contains(&line))
+    }
+
+    /// The examples that reach the code of a mutant when they run, or else its method, or else anything in its file.
+    fn reaching(&self, mutant: &SourceMutant, place: &CodePlace) -> BTreeSet<usize> {
+        let lines = mutant.statement.unwrap_or((mutant.line, mutant.end_line));
+        let by_line = self.reached_in(lines);
+        let by_call = || self.reached(&format!("c{}", place.method.as_ref()?.lines.0));
+        let found = by_line.filter(|it| !it.is_empty()).or_else(by_call);
+        let found = found.filter(|it| !it.is_empty());
+        found.unwrap_or_else(|| self.examples.values().flatten().copied().collect())
     }
 
     fn choose_outside(&self, mutant: &SourceMutant, place: &CodePlace) -> (Mode, Chosen) {
@@ -175,15 +223,26 @@ mod tests {
         code
     }
 
-    fn choice(line: u32, operator: &str) -> Choice {
-        let file = file_mutants(SOURCE.as_bytes()).unwrap();
-        let mutant = file.mutants.iter().find(|it| it.line == line && it.operator == operator);
-        let mutant = mutant.unwrap_or_else(|| panic!("{:#?}", file.mutants));
-        code().choose("/a.rb", mutant, &file.places[mutant.place], &[0, 1, 2])
+    fn choice(line: u32, operator: &str) -> Option<(Mode, Vec<usize>)> {
+        mode_and_examples(choose(&code(), SOURCE, line, operator))
     }
 
-    fn run(mode: Mode, examples: &[usize]) -> Choice {
-        Choice::Run { mode, examples: examples.to_vec() }
+    fn mode_and_examples(choice: Choice) -> Option<(Mode, Vec<usize>)> {
+        match choice {
+            Choice::Run { mode, examples, .. } => Some((mode, examples)),
+            Choice::NotCovered => None,
+        }
+    }
+
+    fn choose(code: &TouchedCode, source: &str, line: u32, operator: &str) -> Choice {
+        let file = file_mutants(source.as_bytes()).unwrap();
+        let mutant = file.mutants.iter().find(|it| it.line == line && it.operator == operator);
+        let mutant = mutant.unwrap_or_else(|| panic!("{:#?}", file.mutants));
+        code.choose("/a.rb", mutant, &file.places[mutant.place], &[0, 1, 2])
+    }
+
+    fn run(mode: Mode, examples: &[usize]) -> Option<(Mode, Vec<usize>)> {
+        Some((mode, examples.to_vec()))
     }
 
     #[test]
@@ -215,6 +274,31 @@ mod tests {
             &json!({"files": {"/a.rb": ["2"]}, "touched": {"/a.rb": ["2"]}, "keys": ["x"]}),
             &index,
         );
-        assert_eq!(late.choose("/a.rb", mutant, place, &[0, 1]), run(Mode::Fork, &[0, 1]));
+        let choice = late.choose("/a.rb", mutant, place, &[0, 1]);
+        assert_eq!(mode_and_examples(choice), run(Mode::Fork, &[0, 1]));
+    }
+
+    #[test]
+    fn what_a_call_during_the_load_did_not_reach_needs_no_load_but_blocks_do() {
+        let source = "class A\n  def a(x)\n    if x\n      y = 1\n    end\n    define(:b) do\n      2\n    end\n  end\nend\n";
+        let reply = json!({
+            "files": {"/a.rb": ["1", "2", "c2", "3", "4", "6", "7", "b6"]},
+            "load": {"/a.rb": ["1", "2", "c2", "3", "6"]},
+            "checkpoints": {"/a.rb": 3},
+        });
+        let mut code = TouchedCode::from_load(&reply);
+        assert_eq!((code.checkpoint("/a.rb"), code.checkpoint("/b.rb")), (Some(3), None));
+        let index = HashMap::from([("x".to_owned(), 0), ("y".to_owned(), 1)]);
+        code.add(
+            &json!({"touched": {"/a.rb": ["c2", "3", "4", "6", "b6", "7"]}, "keys": ["y"]}),
+            &index,
+        );
+        let choice = |line, operator| choose(&code, source, line, operator);
+        assert_eq!(mode_and_examples(choice(4, "change number")), run(Mode::Fork, &[1]));
+        // The block was made while the suite was loaded, and is what examples call.
+        assert_eq!(mode_and_examples(choice(7, "change number")), run(Mode::Fresh, &[0, 1, 2]));
+        // All may notice what happened while the suite was loaded; those that reach the code are asked first.
+        let likely = Choice::Run { mode: Mode::Fresh, examples: vec![0, 1, 2], likely: vec![1] };
+        assert_eq!(choice(3, "negate condition"), likely);
     }
 }

@@ -1,7 +1,8 @@
 //! Runs of chosen examples, each in a process of its own that is forked from a suite loaded once: what `proctor mutate` stands on.
 //!
 //! A process may be prepared before its first example (`prepare` of the worker protocol). What it tells besides results is
-//! handed on as it came; nothing here knows what a mutant is.
+//! handed on as it came; nothing here knows what a mutant is. A process may also come from a checkpoint: a copy from the time when the
+//! suite was being loaded, which loads the rest by itself.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,8 +17,10 @@ use crate::example::{Discovery, Example};
 use crate::plan::Selection;
 use crate::suite::{OpenedSuite, Suite, SuiteEnd, SuiteEnvironment, SuiteError};
 use crate::worker_link::orders::{ExampleRun, Order, OrderAction, OrderNumbers};
-use crate::worker_link::reports::{ExitFacts, OutputTails, Report};
-use crate::worker_link::{BoxFuture, LinkFactory, SlotSeat, WorkerLink};
+use crate::worker_link::reports::{ExitFacts, FailedLoad, OutputTails, Report};
+use crate::worker_link::{
+    BoxFuture, CheckpointLinkFactory, CheckpointRequest, LinkFactory, SlotSeat, WorkerLink,
+};
 
 /// How many batches of reports may wait.
 const INBOX: usize = 64;
@@ -27,6 +30,7 @@ pub struct LoadedSuite {
     /// What loading found. If it has errors, nothing can be run.
     pub discovery: Discovery,
     links: LinkFactory,
+    checkpoint_links: Option<CheckpointLinkFactory>,
     finish: Box<dyn FnOnce(bool) -> BoxFuture<SuiteEnd> + Send>,
 }
 
@@ -38,14 +42,27 @@ impl LoadedSuite {
         selection: &Selection,
     ) -> Result<Self, SuiteError> {
         let environment = SuiteEnvironment { workers: 0, ..environment.clone() };
-        let OpenedSuite { mut discovery, links, finish, .. } = suite.open(&environment).await?;
+        let OpenedSuite { mut discovery, links, checkpoint_links, finish, .. } =
+            suite.open(&environment).await?;
         discovery.examples = selection.apply(discovery.examples);
-        Ok(Self { discovery, links, finish })
+        Ok(Self { discovery, links, checkpoint_links, finish })
     }
 
-    /// A slot in which one run after the other is made.
-    pub fn slot(&self, number: u32) -> ForkSlot {
-        ForkSlot { link: (self.links)(number), number, generation: 0 }
+    /// A slot in which one run after the other is made. Slots of the same number must not meet in a generation: each run has the next
+    /// one after `generation`.
+    pub fn slot(&self, number: u32, generation: u32) -> ForkSlot {
+        ForkSlot { link: (self.links)(number), number, generation }
+    }
+
+    /// A slot whose processes load the suite from a checkpoint; `None` where suites of this kind have none.
+    pub fn slot_from_checkpoint(
+        &self,
+        number: u32,
+        generation: u32,
+        request: CheckpointRequest,
+    ) -> Option<ForkSlot> {
+        let link = self.checkpoint_links.as_ref()?(request);
+        Some(ForkSlot { link, number, generation })
     }
 
     /// Ends the processes of the suite without its own endings.
@@ -122,6 +139,8 @@ pub struct ForkedRun {
     pub crash: Option<String>,
     /// Why it did not run, or not everything.
     pub problem: Option<String>,
+    /// How a process that was to load the suite from a checkpoint has failed to.
+    pub failed_load: Option<FailedLoad>,
 }
 
 impl ForkedRun {
@@ -215,7 +234,11 @@ impl Running<'_> {
             Report::Problem { message } | Report::Unreadable { message } => {
                 self.run.problem.get_or_insert(message);
             }
-            Report::StartFailed { message } | Report::Unreachable { message } => {
+            Report::StartFailed { message, loading } => {
+                (self.run.problem, self.run.failed_load) = (Some(message), loading);
+                return true;
+            }
+            Report::Unreachable { message } => {
                 self.run.problem = Some(message);
                 return true;
             }

@@ -46,3 +46,5 @@ pub use suite::{
     MinitestSuite, Reported, RspecSuite, RubySuites, SUITE_CAPABILITIES, ScenarioFile, Suite,
     SuiteCapabilities, SuiteEnvironment, SuiteError, SuiteSandbox, UnusablePath, WorkspaceSuite,
 };
+pub use worker_link::CheckpointRequest;
+pub use worker_link::reports::FailedLoad;

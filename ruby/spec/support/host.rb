@@ -45,7 +45,7 @@ class Host
     host&.stop
   end
 
-  def initialize(root, program: "proctor-rspec-parent", env: {})
+  def initialize(root, program: "proctor-rspec-parent", arguments: [], env: {})
     @folder = Dir.mktmpdir("proctor-host")
     @token = SecureRandom.hex(8)
     @server = UNIXServer.new("#{@folder}/s")
@@ -53,7 +53,7 @@ class Host
     @lock = Mutex.new
     @changed = ConditionVariable.new
     @acceptor = Thread.new { accept }
-    start(root, program, env)
+    start(root, [program, *arguments], env)
   end
 
   def list(*args, **fields)
@@ -100,13 +100,13 @@ class Host
 
   private
 
-  def start(root, program, env)
+  def start(root, (program, *arguments), env)
     ours, theirs = UNIXSocket.pair
     out_read, out_write = IO.pipe
     err_read, err_write = IO.pipe
     settings = { "RPC_SOCKET_FD" => theirs.fileno.to_s, "RPC_SOCKET_PATH" => "#{@folder}/s",
                  "RPC_TOKEN" => @token, "RUBYOPT" => nil, "SPEC_OPTS" => nil }.merge(env)
-    @pid = Process.spawn(settings, RbConfig.ruby, "#{EXE}/#{program}", chdir: root, in: :close,
+    @pid = Process.spawn(settings, RbConfig.ruby, "#{EXE}/#{program}", *arguments, chdir: root, in: :close,
                                    out: out_write, err: err_write, theirs => theirs)
     [theirs, out_write, err_write].each(&:close)
     @stdout = Bytes.new(out_read)

@@ -142,7 +142,7 @@ async fn run_all(loaded: &LoadedSuite, setup: &MutateSetup, is_traced: bool) -> 
     let mut running = JoinSet::new();
     let chunks = chunks(&loaded.discovery.examples, setup.workers.max(1) as usize);
     for (number, units) in (0..).zip(chunks) {
-        let mut slot = loaded.slot(CLEAN_SLOTS + u32::from(is_traced) * CLEAN_SLOTS + number);
+        let mut slot = loaded.slot(number, u32::from(is_traced));
         let request = ForkedRunRequest {
             prepare: Some(json!({ "trace": is_traced })),
             units,
@@ -158,9 +158,6 @@ async fn run_all(loaded: &LoadedSuite, setup: &MutateSetup, is_traced: bool) -> 
     }
     runs
 }
-
-/// Slots of clean runs get numbers of their own: a number and a generation name one process of a suite.
-const CLEAN_SLOTS: u32 = 10_000;
 
 /// Cuts the examples into parts of about the same size. What has to stay together does.
 fn chunks(examples: &[Example], parts: usize) -> Vec<Vec<Vec<ForkedExample>>> {

@@ -1,22 +1,23 @@
 //! One trial: writes the changed file, tells a process to put it into force, runs the examples, and reads what came of it.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use proctor_runner::{
-    ForkSlot, ForkedExample, ForkedRunRequest, LoadedSuite, OutsideError, Selection, Suite,
-    SuiteEnvironment, SuiteError,
+    CheckpointRequest, ForkSlot, ForkedExample, ForkedRunRequest, LoadedSuite, OutsideError,
+    Selection, Suite, SuiteEnvironment, SuiteError,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use super::MutateSetup;
-use crate::campaign::{KilledBy, Mode, Observation, Trial};
-use crate::observation::{Proof, observe};
+use crate::campaign::{Extent, KilledBy, Mode, Observation, Trial};
+use crate::observation::{Proof, error_while_loading, observe};
 use crate::plan::{MutationPlan, PlannedFile, PlannedMutant};
 
 /// How long hooks may take in addition to the examples.
@@ -34,7 +35,12 @@ pub(super) struct TrialRunner {
     time_factor: f64,
     time_floor: Duration,
     memory_bytes: Option<u64>,
+    /// How many processes were made from checkpoints.
+    resumed: AtomicU32,
 }
+
+/// Generations of processes from checkpoints begin here: a number and a generation name one process of a suite.
+const RESUMED_GENERATIONS: u32 = 1_000_000;
 
 /// The changed code of a trial, on disk until it is dropped.
 pub(super) struct TrialCode {
@@ -61,6 +67,22 @@ pub(super) struct Limits<'a> {
     pub(super) load_ms: f64,
 }
 
+/// Where a trial can be run.
+pub(super) struct Slots<'a> {
+    /// Forks of the loaded suite.
+    pub(super) forked: &'a mut ForkSlot,
+    /// A process that loads the suite from a checkpoint.
+    pub(super) resumed: Option<ForkSlot>,
+}
+
+/// From where the suite can be loaded anew.
+pub(super) struct Checkpoint<'a> {
+    pub(super) loaded: &'a LoadedSuite,
+    pub(super) number: u32,
+    /// Of the slot, which gives the process its place among the workers.
+    pub(super) slot: u32,
+}
+
 impl TrialRunner {
     pub(super) fn new(setup: &MutateSetup) -> io::Result<Self> {
         Ok(Self {
@@ -72,6 +94,7 @@ impl TrialRunner {
             time_factor: setup.time_factor,
             time_floor: setup.time_floor,
             memory_bytes: setup.memory_bytes,
+            resumed: AtomicU32::new(0),
         })
     }
 
@@ -79,7 +102,7 @@ impl TrialRunner {
     pub(super) fn watching_environment(&self, plan: &MutationPlan) -> io::Result<SuiteEnvironment> {
         let watch: Vec<String> =
             plan.files.iter().map(|file| file.path.to_string_lossy().into_owned()).collect();
-        self.environment_with(&json!({ "watch": watch, "trace": true }))
+        self.environment_with(&json!({ "watch": watch, "trace": true, "checkpoints": true }))
     }
 
     fn environment_with(&self, instructions: &Value) -> io::Result<SuiteEnvironment> {
@@ -120,19 +143,27 @@ impl TrialRunner {
 
     pub(super) async fn run(
         &self,
-        slot: &mut ForkSlot,
+        slots: Slots<'_>,
         trial: &Trial,
         code: &TrialCode,
         limits: Limits<'_>,
         stop: &CancellationToken,
     ) -> Observation {
         match trial.mode {
+            Mode::Fork if trial.is_plain() => {
+                let request = self.request(&trial.examples, None, limits);
+                let run = slots.forked.run(&request, stop).await;
+                observe(&run, &keys(&trial.examples, limits), Proof::Nothing)
+            }
             Mode::Fork => {
                 let request = self.request(&trial.examples, Some(&code.mutant), limits);
-                let run = slot.run(&request, stop).await;
+                let run = slots.forked.run(&request, stop).await;
                 observe(&run, &keys(&trial.examples, limits), Proof::Fork)
             }
-            Mode::Fresh => self.run_fresh(trial, code, limits, stop).await,
+            Mode::Fresh => match slots.resumed {
+                Some(slot) => self.run_from_checkpoint(slot, trial, limits, stop).await,
+                None => self.run_fresh(trial, code, limits, stop).await,
+            },
         }
     }
 
@@ -165,6 +196,50 @@ impl TrialRunner {
         }
     }
 
+    /// The slot of one run from a checkpoint; `None` if the suite can only be loaded from its beginning.
+    pub(super) fn slot_from(
+        &self,
+        checkpoint: &Checkpoint<'_>,
+        trial: &Trial,
+        code: &TrialCode,
+        limits: Limits<'_>,
+    ) -> Option<ForkSlot> {
+        let Value::Object(instructions) = json!({
+            "checkpoint": checkpoint.number,
+            "file": code.file,
+            "source": code.source,
+            "spec_files": spec_files(trial, limits),
+        }) else {
+            return None;
+        };
+        if trial.mode == Mode::Fork {
+            return None;
+        }
+        let within = self.load_limit(limits);
+        let request = CheckpointRequest { instructions, within };
+        let generation = RESUMED_GENERATIONS + self.resumed.fetch_add(1, Ordering::Relaxed);
+        checkpoint.loaded.slot_from_checkpoint(checkpoint.slot, generation, request)
+    }
+
+    /// Has a process load the rest of the suite with the changed file.
+    async fn run_from_checkpoint(
+        &self,
+        mut slot: ForkSlot,
+        trial: &Trial,
+        limits: Limits<'_>,
+        stop: &CancellationToken,
+    ) -> Observation {
+        let mut request = self.request(&trial.examples, None, limits);
+        request.limit += self.load_limit(limits);
+        let run = slot.run(&request, stop).await;
+        observe(&run, &keys(&trial.examples, limits), Proof::Checkpoint)
+    }
+
+    fn load_limit(&self, limits: Limits<'_>) -> Duration {
+        Duration::from_secs_f64(limits.load_ms.max(0.0) / 1000.0).mul_f64(self.time_factor)
+            + LOAD_LIMIT
+    }
+
     /// Loads the suite with the changed file.
     async fn run_fresh(
         &self,
@@ -179,9 +254,7 @@ impl TrialRunner {
             Ok(environment) => environment,
             Err(error) => return Observation::Broke(error.to_string()),
         };
-        let limit = Duration::from_secs_f64(limits.load_ms.max(0.0) / 1000.0)
-            .mul_f64(self.time_factor)
-            + LOAD_LIMIT;
+        let limit = self.load_limit(limits);
         let opening = LoadedSuite::open(&self.suite, &environment, &self.selection);
         let loaded = tokio::select! {
             loaded = tokio::time::timeout(limit, opening) => loaded,
@@ -192,14 +265,19 @@ impl TrialRunner {
             Ok(Err(error)) => return not_loaded(&error),
             Err(_) => {
                 let message = "the suite did not load within its time limit".to_owned();
-                return Observation::Noticed { by: KilledBy::TimeOut, at: None, message };
+                return Observation::Noticed {
+                    by: KilledBy::TimeOut,
+                    at: None,
+                    message,
+                    again: false,
+                };
             }
         };
         let (errors, mutation) = (&loaded.discovery.errors, &loaded.discovery.mutation);
         let refused = errors.first().map(load_error);
         let used = mutation.as_ref().and_then(|it| it["substituted"].as_array().cloned());
         let substituted = used.is_some_and(|it| it.contains(&json!(code.file)));
-        let mut slot = loaded.slot(0);
+        let mut slot = loaded.slot(0, 0);
         let seen = if let Some(refused) = refused {
             refused
         } else {
@@ -214,7 +292,7 @@ impl TrialRunner {
                         Observation::Passed => {
                             Observation::Unsteady { at: Some(*at), message: message.clone() }
                         }
-                        _ => first,
+                        _ => again(first),
                     }
                 }
                 _ => first,
@@ -223,6 +301,29 @@ impl TrialRunner {
         loaded.close().await;
         seen
     }
+}
+
+/// A result that a second run has confirmed.
+fn again(observation: Observation) -> Observation {
+    match observation {
+        Observation::Noticed { by, at, message, .. } => {
+            Observation::Noticed { by, at, message, again: true }
+        }
+        other => other,
+    }
+}
+
+/// The spec files that are loaded for a trial; `None` for all. A key is the file with the place of the example in it.
+fn spec_files(trial: &Trial, limits: Limits<'_>) -> Option<Vec<String>> {
+    if trial.extent == Extent::Whole {
+        return None;
+    }
+    let file = |example: &usize| {
+        let key = &limits.keys[*example];
+        key.rsplit_once('[').map_or(key.as_str(), |(file, _)| file).to_owned()
+    };
+    let files: BTreeSet<String> = trial.examples.iter().map(file).collect();
+    Some(files.into_iter().collect())
 }
 
 fn keys(examples: &[usize], limits: Limits<'_>) -> Vec<String> {
@@ -246,21 +347,17 @@ fn method(mutant: &PlannedMutant, file: &PlannedFile, is_control: bool) -> Value
     })
 }
 
-/// An error while the suite was loaded. One that says the text is no Ruby is a mistake of the mutant, not a success of the suite.
+/// An error while the suite was loaded.
 fn load_error(error: &OutsideError) -> Observation {
     let exception = error.exception.as_ref();
     let class = exception.and_then(|it| it.class.clone()).unwrap_or_default();
     let message = exception.map(|it| it.message.trim().to_owned());
     let message = message.or_else(|| error.message.clone()).unwrap_or_default();
-    if class == "SyntaxError" {
-        return Observation::NotInForce(format!("this Ruby does not parse it: {message}"));
-    }
-    let message = format!("{class}: {message}");
-    Observation::Noticed { by: KilledBy::LoadError, at: None, message }
+    error_while_loading(&class, &message)
 }
 
 fn not_loaded(error: &SuiteError) -> Observation {
     let last = error.output.last().cloned().unwrap_or_default();
     let message = format!("{} {last}", error.message).trim().to_owned();
-    Observation::Noticed { by: KilledBy::LoadError, at: None, message }
+    Observation::Noticed { by: KilledBy::LoadError, at: None, message, again: false }
 }

@@ -1,7 +1,7 @@
 //! A run as one HTML page without scripts or foreign resources.
 
 use super::junit::escaped;
-use super::{MutantReport, MutantState, MutationReport};
+use super::{Failure, MutantReport, MutantState, MutationReport};
 
 const STYLE: &str = "\
 :root{color-scheme:light dark;font:15px/1.5 system-ui,sans-serif}\
@@ -25,6 +25,9 @@ pub fn in_html(report: &MutationReport) -> String {
     );
     if report.stopped {
         page += "<p><strong>The run was stopped: not every mutant was tried.</strong></p>\n";
+    }
+    if let Some(failure) = report.failure().filter(|it| **it != Failure::Stopped) {
+        page += &format!("<p><strong>Failed: {}</strong></p>\n", escaped(&failure.to_string()));
     }
     page += &counts(report);
     for (state, is_open) in [

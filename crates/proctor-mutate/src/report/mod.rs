@@ -28,6 +28,9 @@ pub struct MutationReport {
     pub score: Option<f64>,
     /// The same if all that is unknown were alive; this is what `--fail-below` judges.
     pub lowest_score: Option<f64>,
+    /// Whether the run passed, as its exit code says. Absent where nobody asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judgement: Option<Judgement>,
     /// How many verdicts were taken from an earlier run.
     pub reused: usize,
     /// How many mutants were left out by `--limit` or `--sample`.
@@ -40,6 +43,43 @@ pub struct MutationReport {
     pub notes: Vec<String>,
     /// By file and line.
     pub mutants: Vec<MutantReport>,
+}
+
+/// Whether a run passed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Judgement {
+    /// As asked for by `--fail-below`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fail_below: Option<f64>,
+    /// Why it failed; absent if it passed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Failure>,
+}
+
+/// Why a run failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(tag = "reason", rename_all = "snake_case")]
+pub enum Failure {
+    /// It was stopped before the end.
+    #[error("the run was stopped")]
+    Stopped,
+    /// Everything that was tried is unknown.
+    #[error("no mutant could be decided")]
+    NothingDecided,
+    /// A statement about all files was asked for, and this one is no valid Ruby.
+    #[error("{file} is no valid Ruby, so nothing can be said of it")]
+    Unreadable {
+        /// As seen from the root.
+        file: String,
+    },
+    /// The score is too low.
+    #[error("{score} % is below {fail_below} %")]
+    TooLow {
+        /// What is unknown counts as alive.
+        score: String,
+        /// As asked for.
+        fail_below: String,
+    },
 }
 
 /// How many mutants had which verdict.
@@ -143,6 +183,31 @@ impl MutationReport {
         let Counts { killed, alive, not_covered, unknown, .. } = self.counts;
         self.score = percent(killed, killed + alive + not_covered);
         self.lowest_score = percent(killed, killed + alive + not_covered + unknown);
+    }
+
+    /// Decides whether the run passed. What is alive fails it only where a score was asked for.
+    pub fn judge(&mut self, fail_below: Option<f64>, unreadable: &[String]) -> &Judgement {
+        let failure = if self.stopped {
+            Some(Failure::Stopped)
+        } else if self.score.is_none() && self.counts.unknown > 0 {
+            Some(Failure::NothingDecided)
+        } else {
+            fail_below.and_then(|least| self.failure_below(least, unreadable))
+        };
+        self.judgement.insert(Judgement { fail_below, failure })
+    }
+
+    fn failure_below(&self, least: f64, unreadable: &[String]) -> Option<Failure> {
+        if let Some(file) = unreadable.first() {
+            return Some(Failure::Unreadable { file: file.clone() });
+        }
+        let score = self.lowest_score.filter(|score| *score < least)?;
+        Some(Failure::TooLow { score: format!("{score:.1}"), fail_below: least.to_string() })
+    }
+
+    /// Why the run failed; `None` if it passed, or if nobody asked.
+    pub fn failure(&self) -> Option<&Failure> {
+        self.judgement.as_ref()?.failure.as_ref()
     }
 
     /// The mutants with this verdict.

@@ -35,6 +35,9 @@ pub struct SourceMutant {
     pub statement: Option<(u32, u32)>,
     /// Index into [`FileMutants::places`].
     pub place: usize,
+    /// Whether it is in a block inside of its method: blocks that a call of the method has made stay as they are when the method is
+    /// evaluated again.
+    pub in_inner_block: bool,
     /// Why it changes nothing that could be noticed, as marked in the code.
     pub equivalent: Option<String>,
 }

@@ -177,8 +177,14 @@ impl Walk<'_> {
             end_line: self.lines.line(end.max(start + 1) - 1),
             statement: self.statement,
             place: self.place,
+            in_inner_block: self.in_inner_block(),
             equivalent: None,
         });
+    }
+
+    fn in_inner_block(&self) -> bool {
+        let method = self.enclosures.iter().rposition(|it| *it == Enclosure::Method);
+        method.is_some_and(|at| self.enclosures[at..].contains(&Enclosure::Block))
     }
 
     fn replace(&mut self, node: &Node<'_>, replacement: &str, operator: &str) {

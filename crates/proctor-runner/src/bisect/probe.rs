@@ -86,7 +86,7 @@ impl Running {
                 self.result.problem = Some(reason);
                 self.send(OrderAction::Shutdown { stopped: false });
             }
-            Report::StartFailed { message } | Report::Unreachable { message } => {
+            Report::StartFailed { message, .. } | Report::Unreachable { message } => {
                 self.result.problem = Some(message);
                 return true;
             }

@@ -335,7 +335,7 @@ impl<'a> RunDriver<'a> {
         self.count_report(slot, generation, &report);
         match report {
             Report::Ready { pid } => self.ready(slot, generation, pid),
-            Report::StartFailed { message } => {
+            Report::StartFailed { message, .. } => {
                 self.step(Input::StartFailed { slot, generation, message });
             }
             Report::Started { key, repeat } => match self.job(slot, &key, repeat) {

@@ -50,6 +50,7 @@ impl SuiteKind for FixtureSuite {
         }
         let habit = self.habit;
         Box::pin(std::future::ready(Ok(OpenedSuite {
+            checkpoint_links: None,
             discovery: Discovery { examples: register.examples, ..Discovery::default() },
             observers: None,
             links: Box::new(move |_| Arc::new(FixtureLink(habit))),

@@ -118,6 +118,7 @@ pub(super) async fn open(
     *lock(&launcher.spare) = Some(ready);
     let unused = Arc::clone(&launcher);
     Ok(OpenedSuite {
+        checkpoint_links: None,
         discovery,
         links: Box::new(move |_| Arc::new(ProcessLink(Arc::clone(&launcher) as _))),
         slots: None,

@@ -25,7 +25,7 @@ use proctor_converse::Settings;
 use proctor_process::{GuardCommand, Leaked};
 
 use crate::example::{Discovery, OutsideError};
-use crate::worker_link::{BoxFuture, LinkFactory};
+use crate::worker_link::{BoxFuture, CheckpointLinkFactory, LinkFactory};
 
 pub(crate) use capabilities::unchecked_is_unknown;
 pub use capabilities::{Reported, SUITE_CAPABILITIES, SuiteCapabilities};
@@ -158,6 +158,8 @@ pub(crate) struct OpenedSuite {
     pub(crate) discovery: Discovery,
     /// Makes the link of each of its slots.
     pub(crate) links: LinkFactory,
+    /// Makes the links of slots that load the suite from a checkpoint, where it can have any.
+    pub(crate) checkpoint_links: Option<CheckpointLinkFactory>,
     /// How many slots it has; as many as the run has workers when absent.
     pub(crate) slots: Option<u32>,
     /// Ends the processes that the suite itself has started; immediately if requested.

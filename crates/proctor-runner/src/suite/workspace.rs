@@ -90,6 +90,7 @@ fn open(suite: &WorkspaceSuite, environment: &SuiteEnvironment) -> OpenedSuite {
     discovery.load_ms = began.elapsed().as_secs_f64() * 1000.0;
     let pool = Arc::new(WorkspacePool { tools: Tools::new(suite.config.clone()), files });
     OpenedSuite {
+        checkpoint_links: None,
         discovery,
         links: Box::new(move |_| Arc::new(LocalLink(Arc::clone(&pool)))),
         slots: Some(environment.workers.max(1)),

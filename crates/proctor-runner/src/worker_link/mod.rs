@@ -39,6 +39,19 @@ pub(crate) trait WorkerLink: Send + Sync {
 /// Makes the link of the n-th slot of a suite.
 pub(crate) type LinkFactory = Box<dyn Fn(u32) -> Arc<dyn WorkerLink> + Send + Sync>;
 
+/// Makes the link of a slot whose process goes on loading the suite from a checkpoint, as the request says; it may take so long.
+pub(crate) type CheckpointLinkFactory =
+    Box<dyn Fn(CheckpointRequest) -> Arc<dyn WorkerLink> + Send + Sync>;
+
+/// How a suite is loaded from a checkpoint.
+#[derive(Debug, Clone)]
+pub struct CheckpointRequest {
+    /// What the process that has the checkpoints is told, besides which worker is wanted.
+    pub instructions: serde_json::Map<String, serde_json::Value>,
+    /// How long loading may take.
+    pub within: std::time::Duration,
+}
+
 /// What the server of one generation of a slot gets.
 pub(crate) struct SlotSeat {
     pub(crate) orders: OrderReceiver,

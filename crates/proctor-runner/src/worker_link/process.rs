@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use super::example_clock::ExampleClock;
 use super::orders::{ExampleRun, OrderAction};
 use super::output::{TailRecorder, report_lines};
-use super::reports::{ExitFacts, Report, ReturnedExample};
+use super::reports::{ExitFacts, FailedLoad, Report, ReturnedExample};
 use super::worker_message::read_notification;
 use super::{BoxFuture, HostRequests, OrderReceiver, ReportSender, SlotSeat, WorkerLink};
 
@@ -54,6 +54,10 @@ pub(crate) enum LaunchError {
     LoadedWithError(String),
     #[error("the forked worker did not connect")]
     NotConnected,
+    #[error("the process ended while it loaded the suite")]
+    EndedWhileLoading,
+    #[error("the suite did not load within its time limit")]
+    LoadedTooLong,
     #[error("the worker has no channel")]
     NoChannel,
     #[error(transparent)]
@@ -93,7 +97,7 @@ async fn serve(launching: BoxFuture<Result<LaunchedProcess, LaunchError>>, seat:
     let launched = match launch_unless_killed(launching, &mut orders).await {
         Ok(launched) => launched,
         Err(error) => {
-            return reports.send(Report::StartFailed { message: error.to_string() }).await;
+            return reports.send(start_failed(&error)).await;
         }
     };
     let tails = TailRecorder::default();
@@ -166,6 +170,15 @@ async fn serve(launching: BoxFuture<Result<LaunchedProcess, LaunchError>>, seat:
     }
     (exit.backtrace, exit.timed_out) = (hung_at, timed_out);
     reports.send(Report::Exited { exit, tails: tails.take() }).await;
+}
+
+fn start_failed(error: &LaunchError) -> Report {
+    let loading = match error {
+        LaunchError::EndedWhileLoading => Some(FailedLoad::Ended),
+        LaunchError::LoadedTooLong => Some(FailedLoad::TooLong),
+        _ => None,
+    };
+    Report::StartFailed { message: error.to_string(), loading }
 }
 
 /// Starts the tasks that report what a worker prints to standard output and standard error.

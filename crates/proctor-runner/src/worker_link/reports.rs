@@ -23,6 +23,16 @@ pub(crate) struct ReportBatch {
     pub(crate) reports: Vec<Report>,
 }
 
+/// How a process did not get through the load of its suite.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailedLoad {
+    /// It ended.
+    Ended,
+    /// It took longer than it may.
+    TooLong,
+}
+
 /// What happened at a slot.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -33,7 +43,12 @@ pub(crate) enum Report {
         pid: Option<u32>,
     },
     /// It could not be started.
-    StartFailed { message: String },
+    StartFailed {
+        message: String,
+        /// How a process that was to load the suite itself has failed to.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        loading: Option<FailedLoad>,
+    },
     /// An example is about to run.
     Started { key: String, repeat: u32 },
     /// An example has run.
@@ -291,7 +306,10 @@ mod tests {
         };
         prop_oneof![
             any::<Option<u32>>().prop_map(|pid| Report::Ready { pid }),
-            text().prop_map(|message| Report::StartFailed { message }),
+            text().prop_map(|message| Report::StartFailed {
+                message,
+                loading: Some(FailedLoad::Ended)
+            }),
             (text(), 1_u32..9).prop_map(|(key, repeat)| Report::Started { key, repeat }),
             (text(), 1_u32..9, text()).prop_map(move |(key, repeat, message)| {
                 Report::Finished { key, repeat, outcome: Box::new(outcome(message)) }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use proctor_mutate::report::{MutationReport, in_html, in_junit, in_words, list_in_words};
+use proctor_mutate::report::{Failure, MutationReport, in_html, in_junit, in_words, list_in_words};
 use proctor_mutate::{
     MutateError, MutateProgress, MutateSetup, MutationPlan, PlanError, PlanOptions, mutate, plan,
 };
@@ -102,7 +102,7 @@ pub(crate) struct MutateArguments {
     #[arg(long, value_name = "MIB", default_value_t = 2048)]
     pub(crate) memory: u64,
 
-    /// Write a JUnit file
+    /// Write a JUnit file; what is alive is a failure in it if --fail-below fails the run, else skipped
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
 
@@ -154,20 +154,21 @@ pub(crate) fn run(
     let signals = Signals::watch(move |_| first.cancel(), move |_| second.cancel())?;
     let setup = make_setup(arguments, &config, &root, stop, terminal)?;
     let report = mutate(&plan, &setup, &mut |step| terminal.note(&progress(step)));
-    let report = match report {
+    let mut report = match report {
         Err(MutateError::Stopped) => {
             terminal.note("mutate: stopped before a mutant was tried");
             return Ok(ExitCode::from(128 + signals.caught().unwrap_or(2)));
         }
         report => report.map_err(failed)?,
     };
+    report.judge(arguments.fail_below, &plan.unreadable);
     write_reports(arguments, &report)?;
     print_report(arguments, &report, terminal)?;
     if report.stopped {
         terminal.note("mutate: stopped; the same command goes on from here");
         return Ok(ExitCode::from(128 + signals.caught().unwrap_or(2)));
     }
-    judge(arguments, &plan, &report, terminal)
+    exit_code(&report, terminal)
 }
 
 fn make_plan(arguments: &MutateArguments, root: &Path) -> Result<MutationPlan, CommandError> {
@@ -229,6 +230,7 @@ fn nothing_to_mutate(
     let mut report =
         MutationReport { version: 1, notes: plan.notes.clone(), ..MutationReport::default() };
     report.summarize();
+    report.judge(arguments.fail_below, &plan.unreadable);
     write_reports(arguments, &report)?;
     match arguments.format {
         Format::Json => terminal.json(&report)?,
@@ -374,24 +376,15 @@ fn print_report(
     }
 }
 
-fn judge(
-    arguments: &MutateArguments,
-    plan: &MutationPlan,
-    report: &MutationReport,
-    terminal: &mut Terminal,
-) -> Result<ExitCode, CommandError> {
-    if report.score.is_none() && report.counts.unknown > 0 {
-        return Err(CommandError::suite("no mutant could be decided"));
+/// The exit code of what was judged.
+fn exit_code(report: &MutationReport, terminal: &mut Terminal) -> Result<ExitCode, CommandError> {
+    match report.failure() {
+        None | Some(Failure::Stopped) => Ok(ExitCode::SUCCESS),
+        Some(Failure::Unreadable { file }) => Err(unreadable(file)),
+        Some(failure @ Failure::NothingDecided) => Err(CommandError::suite(failure)),
+        Some(failure @ Failure::TooLow { .. }) => {
+            terminal.note(&format!("mutate: {failure}"));
+            Ok(ExitCode::FAILURE)
+        }
     }
-    if let Some(name) = plan.unreadable.first().filter(|_| arguments.fail_below.is_some()) {
-        return Err(unreadable(name));
-    }
-    let (Some(least), Some(lowest)) = (arguments.fail_below, report.lowest_score) else {
-        return Ok(ExitCode::SUCCESS);
-    };
-    if lowest < least {
-        terminal.note(&format!("mutate: {lowest:.1} % is below {least} %"));
-        return Ok(ExitCode::FAILURE);
-    }
-    Ok(ExitCode::SUCCESS)
 }

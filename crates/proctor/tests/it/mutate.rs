@@ -157,6 +157,17 @@ fn only_changed_lines_are_mutated_and_marks_and_gates_work() {
     let read = |name: &str| std::fs::read_to_string(env.project.join(name)).unwrap();
     assert!(read("m.xml").contains("<failure message=\"alive\""), "{}", read("m.xml"));
     assert!(read("m.html").contains("<del>-  1</del>"), "{}", read("m.html"));
+    assert!(read("m.html").contains("is below 99 %"), "{}", read("m.html"));
+    // Every report says what the exit code says: without a gate nothing has failed.
+    assert!(read("m.json").contains("\"reason\": \"too_low\""), "{}", read("m.json"));
+    let ungated = env.run(&[&["mutate"], &files[..]].concat());
+    assert_code(&ungated, 0);
+    let has_failed = |xml: &str| xml.contains("<failure") || xml.contains("<error");
+    assert!(!has_failed(&read("m.xml")), "{}", read("m.xml"));
+    assert!(read("m.xml").contains("<skipped message=\"alive\""), "{}", read("m.xml"));
+    assert!(!read("m.html").contains("is below") && !read("m.json").contains("too_low"));
+    let ran = env.run(&[&["mutate", "--fail-below", "99"], &files[..]].concat());
+    assert_code(&ran, 1);
     assert!(read("m.json").contains("\"not_covered\": 0"));
     // The second run needs none of it again; a changed spec invalidates everything.
     let (_, again) = mutate(&env, &[]);

@@ -12,6 +12,8 @@ module Proctor
       Refused = Class.new(StandardError)
 
       attr_reader :loader, :seeds
+      # Called when the load has ended, in whichever way; does not return. Only for processes that were forked while it went on.
+      attr_writer :at_end
 
       def initialize(channel, framework, bundler_problem)
         @channel = channel
@@ -62,6 +64,8 @@ module Proctor
         Seeds.mark
         @loader = @framework.loader(args).call
         @seeds = Seeds.from_loaded_project
+      ensure
+        @at_end&.call
       end
 
       def send_examples

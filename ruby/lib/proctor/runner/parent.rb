@@ -64,19 +64,39 @@ module Proctor
       end
 
       def list(message)
+        Mutation.current.begin_load(@channel, @framework, @loading) { |request| become_worker(request) } if mutating?
         @loading.list(message) do
-          # Everything a worker needs must be in memory before the first fork; not before the
-          # project is loaded, where it could hide a `require` that the project lacks.
-          require "socket"
-          require_relative "worker"
-          @framework.warm_up
+          get_ready_to_fork
           ProjectCoverage.forget_workers
           threads = ForkSafety.threads(@channel)
-          mutation = defined?(Mutation) && Mutation.current
+          mutation = mutating? ? Mutation.current : nil
           mutation&.loaded
           fork_ahead
           { threads: threads, fork_unsafe: ForkSafety.reasons(threads) }.merge(mutation&.to_reply.to_h)
         end
+      end
+
+      def mutating?
+        defined?(Mutation) && Mutation.current
+      end
+
+      # Everything a worker needs must be in memory before the first fork; not before the
+      # project is loaded, where it could hide a `require` that the project lacks.
+      def get_ready_to_fork
+        require "socket"
+        require_relative "worker"
+        @framework.warm_up
+      end
+
+      # In a process that was forked while the suite was loaded, and has loaded the rest by itself.
+      def become_worker(request)
+        Native::EXIT_NOW.call(1) unless @loading.attempted?
+        get_ready_to_fork
+        prepare_fork(request["hooks_within_ms"])
+        ForkedWorker.new(@channel, @settings, @framework, @loading, request).main
+      rescue StandardError, ScriptError => error
+        warn("proctor: #{error.class}: #{error.message}")
+        Native::EXIT_NOW.call(1)
       end
 
       # Workers that are asked for already can get ready while the examples are described.
@@ -95,6 +115,7 @@ module Proctor
         end
 
         return @channel.refuse(message["id"], "failed", @hanging_hook) if @hanging_hook
+        return fork_from_checkpoint(message) if message["checkpoint"]
 
         prepare_fork(message["hooks_within_ms"])
         generation = message.fetch("generation", 0)
@@ -103,6 +124,16 @@ module Proctor
         @observers = pid if observers
         own_group(pid)
         watch(pid, slot, generation)
+        @channel.reply(message["id"], { pid: pid })
+      end
+
+      def fork_from_checkpoint(message)
+        started = ->(pid) { @lock.synchronize { @workers[pid] = true } }
+        exited = lambda do |told|
+          @lock.synchronize { @workers.delete(told["pid"]) }
+          @channel.notify({ type: "exited" }.merge(told))
+        end
+        pid = Mutation.current.checkpoints.fork(message, on_start: started, on_exit: exited)
         @channel.reply(message["id"], { pid: pid })
       end
 

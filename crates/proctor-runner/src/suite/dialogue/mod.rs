@@ -124,6 +124,7 @@ fn open(suite: &DialogueSuite, environment: &SuiteEnvironment) -> Result<OpenedS
     let pool = Arc::new(ConversationPool::new(registry, scripts));
     let ending = Arc::clone(&pool);
     Ok(OpenedSuite {
+        checkpoint_links: None,
         discovery,
         links: Box::new(move |_| Arc::new(LocalLink(Arc::clone(&pool)))),
         slots: Some(suite.concurrency.max(1)),

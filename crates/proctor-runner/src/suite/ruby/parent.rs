@@ -22,7 +22,7 @@ use proctor_process::{
     ProcessSpec, RpcMode,
 };
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
@@ -37,7 +37,7 @@ use crate::run::outputs::RunOutputs;
 use crate::suite::{OpenedSuite, SuiteEnd, SuiteEnvironment, SuiteError, leaked_line, listing};
 use crate::worker_link::process::{LaunchError, LaunchedProcess, ProcessLauncher, ProcessLink};
 use crate::worker_link::reports::ExitFacts;
-use crate::worker_link::{BoxFuture, HostRequests};
+use crate::worker_link::{BoxFuture, CheckpointRequest, HostRequests};
 
 /// How long a fork and its connection may take, on a busy machine with a large parent.
 const FORK_TIMEOUT: Duration = Duration::from_secs(30);
@@ -326,7 +326,7 @@ impl ForkingParent {
         self.registry.lock().insert(worker, expected);
         let env: HashMap<&str, &str> =
             self.socket.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        let request = json!({
+        let mut request = json!({
             "slot": worker.0,
             "generation": worker.1,
             "env": env,
@@ -335,6 +335,9 @@ impl ForkingParent {
             "role": role.name(),
             "hooks_within_ms": u64::try_from(HOOKS_TIMEOUT.as_millis()).unwrap_or(u64::MAX),
         });
+        if let (Some(more), Some(fields)) = (role.instructions(), request.as_object_mut()) {
+            fields.extend(more.clone());
+        }
         let reply = parent.channel.request("fork", &request, within).await;
         let reply = reply.inspect_err(|_| {
             self.registry.lock().remove(&worker);
@@ -343,14 +346,19 @@ impl ForkingParent {
         let host = self.host.as_ref().filter(|_| !matches!(role, Role::Observers(_)));
         let host_requests = host.map(HostRequests::new);
         let connecting = connect(&mut arriving, host_requests.as_ref(), role.outputs());
-        let connected = tokio::time::timeout(FORK_TIMEOUT, connecting).await;
+        let connected = tokio::time::timeout(role.connect_within(), connecting).await;
+        let is_late = connected.is_err();
         let Ok(Some((channel, peer))) = connected else {
             // A number that a process reports may be another's: it counts only if it is a process of this parent.
             let below = parent.process.pid().map(descendants).unwrap_or_default();
             if let Some(pid) = reported.filter(|pid| below.contains(pid)) {
                 kill_tree(pid);
             }
-            return Err(LaunchError::NotConnected);
+            return Err(match role {
+                Role::FromCheckpoint(..) if is_late => LaunchError::LoadedTooLong,
+                Role::FromCheckpoint(..) => LaunchError::EndedWhileLoading,
+                _ => LaunchError::NotConnected,
+            });
         };
         // As the kernel sees it: a confined worker knows only its number inside, and no code of the project can name another process.
         let pid = peer;
@@ -447,12 +455,14 @@ enum Role {
     /// A worker that is asked for before the suite is loaded.
     Ahead(WorkerId),
     Observers(Arc<dyn RunOutputs>),
+    /// A worker that loads the rest of the suite by itself.
+    FromCheckpoint(WorkerId, CheckpointRequest),
 }
 
 impl Role {
     fn id(&self) -> WorkerId {
         match self {
-            Self::Worker(id) | Self::Ahead(id) => *id,
+            Self::Worker(id) | Self::Ahead(id) | Self::FromCheckpoint(id, _) => *id,
             // No slot has this number.
             Self::Observers(_) => (u32::MAX, FIRST),
         }
@@ -461,6 +471,22 @@ impl Role {
     /// How long the fork may take; that of a worker ahead of time waits until the suite is loaded.
     fn fork_within(&self) -> Option<Duration> {
         (!matches!(self, Self::Ahead(_))).then_some(FORK_TIMEOUT)
+    }
+
+    /// How long it may take until the worker connects.
+    fn connect_within(&self) -> Duration {
+        match self {
+            Self::FromCheckpoint(_, request) => request.within,
+            _ => FORK_TIMEOUT,
+        }
+    }
+
+    /// What the parent is told besides.
+    fn instructions(&self) -> Option<&serde_json::Map<String, Value>> {
+        match self {
+            Self::FromCheckpoint(_, request) => Some(&request.instructions),
+            _ => None,
+        }
     }
 
     fn name(&self) -> &'static str {
@@ -497,6 +523,7 @@ pub(super) async fn open(forks: Arc<ForkingParent>) -> Result<OpenedSuite, Suite
     *forks.parent.lock().await = Some(parent.clone());
     let ending = Arc::clone(&forks);
     let (observed, after) = (Arc::clone(&forks), Arc::clone(&forks));
+    let checkpoints = Arc::clone(&forks);
     let observers = (discovery.observers > 0).then(|| SuiteObservers {
         launch: Box::new(move |outputs| observed.fork_observers(parent, outputs)),
         within: Duration::from_millis(discovery.observers_within_ms),
@@ -506,6 +533,10 @@ pub(super) async fn open(forks: Arc<ForkingParent>) -> Result<OpenedSuite, Suite
         slots: None,
         observers,
         discovery,
+        checkpoint_links: Some(Box::new(move |request| {
+            let launcher = CheckpointLauncher(Arc::clone(&checkpoints), request);
+            Arc::new(ProcessLink(Arc::new(launcher)))
+        })),
         links: Box::new(move |_| Arc::new(ProcessLink(Arc::new(ForkLauncher(Arc::clone(&forks)))))),
         finish: Box::new(move |now| Box::pin(ending.finish(now))),
     })
@@ -538,6 +569,24 @@ impl ProcessLauncher for ForkLauncher {
     ) -> BoxFuture<Result<LaunchedProcess, LaunchError>> {
         let forks = Arc::clone(&self.0);
         Box::pin(async move { forks.fork((slot, generation)).await })
+    }
+}
+
+/// Launches workers that load the suite from a checkpoint.
+struct CheckpointLauncher(Arc<ForkingParent>, CheckpointRequest);
+
+impl ProcessLauncher for CheckpointLauncher {
+    fn launch(
+        &self,
+        slot: u32,
+        generation: u32,
+    ) -> BoxFuture<Result<LaunchedProcess, LaunchError>> {
+        let (forks, request) = (Arc::clone(&self.0), self.1.clone());
+        Box::pin(async move {
+            // A parent that was started anew has checkpoints of its own, with the same numbers.
+            let parent = forks.parent().await?;
+            forks.fork_from(&parent, Role::FromCheckpoint((slot, generation), request)).await
+        })
     }
 }
 

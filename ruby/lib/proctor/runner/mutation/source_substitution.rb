@@ -22,6 +22,7 @@ module Proctor
         attr_writer :on_use
 
         def initialize
+          @before_load = nil
           @sources = {}
           @names = {}
           @used = []
@@ -32,11 +33,13 @@ module Proctor
           return if sources.empty?
 
           @sources.update(sources)
-          sources.each_key { |path| @names[File.basename(path)] = true }
-          return if Loading.substitution
+          look_at(sources.keys)
+        end
 
-          Loading.substitution = self
-          RubyVM::InstructionSequence.singleton_class.prepend(Loading)
+        # `before_load` is called with each of the files before it is compiled.
+        def watch(files, &before_load)
+          @before_load = before_load
+          look_at(files)
         end
 
         # The compiled other text of a file; nil for all others.
@@ -44,6 +47,7 @@ module Proctor
           return unless @names[File.basename(path)]
 
           file = File.realpath(path)
+          @before_load&.call(file)
           source = @sources[file] && Native::READ_FILE.call(@sources[file])
           return unless source
 
@@ -54,6 +58,16 @@ module Proctor
           code
         rescue SystemCallError
           nil
+        end
+
+        private
+
+        def look_at(files)
+          files.each { |path| @names[File.basename(path)] = true }
+          return if Loading.substitution || files.empty?
+
+          Loading.substitution = self
+          RubyVM::InstructionSequence.singleton_class.prepend(Loading)
         end
       end
     end

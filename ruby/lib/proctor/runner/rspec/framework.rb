@@ -33,6 +33,17 @@ module Proctor
         Loader.new(args)
       end
 
+      # Of the spec files that are not loaded yet, only these will be. For a load that has begun.
+      def load_only(files)
+        configuration = RSpec.configuration
+        return unless configuration.respond_to?(:load_file_handling_errors, true)
+
+        wanted = files.to_h { |file| [File.expand_path(file), true] }
+        configuration.define_singleton_method(:load_file_handling_errors) do |method, file|
+          super(method, file) unless method == :load && !wanted[file]
+        end
+      end
+
       # RSpec loads matchers when they are first used, which would be once in every worker.
       def warm_up
         require_relative "example_runner"
