@@ -203,7 +203,9 @@ mod tests {
 
     fn shown(lines: &[Line]) -> Vec<String> {
         let (mut attribution, mut pieces) = (Attribution::default(), Vec::new());
-        lines.iter().for_each(|line| attribution.take(line, "NONCE", &mut pieces));
+        for line in lines {
+            attribution.take(line, "NONCE", &mut pieces);
+        }
         attribution.rest("NONCE", &mut pieces);
         let text = |piece: Piece| match piece {
             Piece::Text { owner, text } => {
