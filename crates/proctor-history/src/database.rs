@@ -32,7 +32,7 @@ use crate::error::{HistoryError, Remedy};
 use crate::seal::{Sealed, check_seal, seal_path, write_seal};
 
 /// The version of the tables. An earlier version of the file is made anew; a later one is left alone.
-const VERSION: i64 = 3;
+const VERSION: i64 = 4;
 
 /// How long to wait for other processes. They hold the lock for one query or one transaction.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
@@ -47,6 +47,8 @@ const MAX_SET_ASIDE: u32 = 5;
 const MAGIC: &[u8] = b"SQLite format 3\0";
 const VERSION_OFFSET: usize = 60;
 
+/// The indexes hold what is asked for often, so that the tables, which are much larger, need not be read for it: the results of one
+/// example, and which runs are known in which state.
 const TABLES: &str = "
 CREATE TABLE runs (
     name TEXT PRIMARY KEY,
@@ -81,7 +83,8 @@ CREATE TABLE samples (
     tags TEXT NOT NULL,
     PRIMARY KEY (run, example_id)
 ) WITHOUT ROWID;
-CREATE INDEX samples_by_example ON samples (example_id, run);
+CREATE INDEX samples_by_example ON samples (example_id, run, passed, attempts, status, duration_ms, cost_usd);
+CREATE INDEX runs_by_name ON runs (name, stamp, problem, started_at, git_commit, dirty);
 ";
 
 /// An open database.

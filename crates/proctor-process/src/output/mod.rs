@@ -140,12 +140,19 @@ impl Ring {
         Ok(())
     }
 
-    fn read(&mut self, reader: u64) -> Option<Line> {
-        let position = self.readers.get_mut(&reader)?;
-        let offset = usize::try_from(*position - self.first).ok()?;
-        let line = self.lines.get(offset)?.clone();
-        *position += 1;
-        Some(line)
+    /// Appends what the reader has not read yet: at least one line, if there is one, and further ones up to so many bytes in all.
+    fn read_some(&mut self, reader: u64, most_bytes: usize, lines: &mut Vec<Line>) {
+        let Some(position) = self.readers.get_mut(&reader) else { return };
+        let Ok(offset) = usize::try_from(*position - self.first) else { return };
+        let mut bytes = 0;
+        for line in self.lines.range(offset.min(self.lines.len())..) {
+            bytes += line_cost(line);
+            lines.push(line.clone());
+            *position += 1;
+            if bytes >= most_bytes {
+                break;
+            }
+        }
     }
 }
 
@@ -281,9 +288,7 @@ impl OutputStream {
             }
         }
         self.read_rest(&source, &mut splitter, &mut chunk).await;
-        if let Some(line) = splitter.finish() {
-            self.push(line).await;
-        }
+        self.push_all(splitter.finish().into_iter()).await;
         self.close();
     }
 
@@ -314,22 +319,36 @@ impl OutputStream {
     }
 
     async fn push_finished(&self, splitter: &mut Splitter) {
-        while let Some(line) = splitter.next_line() {
-            self.push(line).await;
+        self.push_all(std::iter::from_fn(|| splitter.next_line())).await;
+    }
+
+    /// Takes in all lines, waiting for space where there is none. Those that there is space for are taken in together.
+    async fn push_all(&self, mut lines: impl Iterator<Item = Line>) {
+        let mut next = lines.next();
+        while next.is_some() {
+            let space = self.shared.space.notified();
+            next = self.push_some(next, &mut lines);
+            self.shared.arrived.notify_waiters();
+            if next.is_some() {
+                space.await;
+            }
         }
     }
 
-    async fn push(&self, mut line: Line) {
-        loop {
-            let space = self.shared.space.notified();
-            let refused = self.shared.lock().push(line, &self.shared.config);
-            match refused {
-                Ok(()) => break,
-                Err(back) => line = back,
+    /// Takes in lines until there is no space for one, which is returned.
+    fn push_some(
+        &self,
+        mut next: Option<Line>,
+        lines: &mut impl Iterator<Item = Line>,
+    ) -> Option<Line> {
+        let mut ring = self.shared.lock();
+        while let Some(line) = next {
+            if let Err(refused) = ring.push(line, &self.shared.config) {
+                return Some(refused);
             }
-            space.await;
+            next = lines.next();
         }
-        self.shared.arrived.notify_waiters();
+        None
     }
 }
 
@@ -381,18 +400,27 @@ pub struct Lines {
 impl Lines {
     /// The next line; `None` once the source has ended and everything was read.
     pub async fn next(&mut self) -> Option<Line> {
+        let mut line = Vec::new();
+        self.next_lines(0, &mut line).await;
+        line.pop()
+    }
+
+    /// Replaces `lines` by those that wait: at least one, and further ones up to so many bytes in all. Empty once the source has ended and
+    /// everything was read.
+    pub async fn next_lines(&mut self, most_bytes: usize, lines: &mut Vec<Line>) {
+        lines.clear();
         loop {
             let arrived = self.shared.arrived.notified();
-            {
+            let closed = {
                 let mut ring = self.shared.lock();
-                if let Some(line) = ring.read(self.reader) {
-                    drop(ring);
-                    self.shared.space.notify_waiters();
-                    return Some(line);
-                }
-                if ring.closed {
-                    return None;
-                }
+                ring.read_some(self.reader, most_bytes, lines);
+                ring.closed
+            };
+            if !lines.is_empty() {
+                self.shared.space.notify_waiters();
+            }
+            if closed || !lines.is_empty() {
+                return;
             }
             arrived.await;
         }

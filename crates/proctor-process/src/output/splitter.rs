@@ -14,6 +14,8 @@ const LONGEST_WORD: usize = 8 << 10;
 pub(super) struct Splitter {
     max: usize,
     buffer: Vec<u8>,
+    /// Where the first line begins that has not been handed out.
+    start: usize,
     /// Bytes before this have been searched for a line feed.
     scanned: usize,
     /// The next piece continues a line that was cut.
@@ -22,46 +24,54 @@ pub(super) struct Splitter {
 
 impl Splitter {
     pub(super) fn new(max: usize) -> Self {
-        Self { max: max.max(4), buffer: Vec::new(), scanned: 0, continued: false }
+        Self { max: max.max(4), buffer: Vec::new(), start: 0, scanned: 0, continued: false }
     }
 
     pub(super) fn feed(&mut self, bytes: &[u8]) {
+        // What was handed out goes in one step: a chunk may hold thousands of lines.
+        self.buffer.drain(..self.start);
+        self.scanned -= self.start;
+        self.start = 0;
         self.buffer.extend_from_slice(bytes);
     }
 
     /// The next finished line or piece.
     pub(super) fn next_line(&mut self) -> Option<Line> {
-        let reach = self.buffer.len().min(self.max + 1);
-        let from = self.scanned.min(reach);
-        if let Some(offset) = self.buffer[from..reach].iter().position(|byte| *byte == b'\n') {
-            let end = from + offset;
-            return Some(self.cut(end, 1, true));
+        let rest = &self.buffer[self.start..];
+        let reach = rest.len().min(self.max + 1);
+        let from = (self.scanned - self.start).min(reach);
+        if let Some(offset) = memchr::memchr(b'\n', &rest[from..reach]) {
+            return Some(self.cut(from + offset, 1, true));
         }
-        self.scanned = reach;
-        if self.buffer.len() > self.max {
-            return Some(self.cut(piece_end(&self.buffer[..self.max]), 0, false));
+        self.scanned = self.start + reach;
+        if rest.len() > self.max {
+            let end = piece_end(&rest[..self.max]);
+            return Some(self.cut(end, 0, false));
         }
         None
     }
 
     /// What is left when the stream has ended.
     pub(super) fn finish(&mut self) -> Option<Line> {
-        if self.buffer.is_empty() {
+        let length = self.buffer.len() - self.start;
+        if length == 0 {
             return None;
         }
-        let mut line = self.cut(self.buffer.len(), 0, true);
+        let mut line = self.cut(length, 0, true);
         line.ended = false;
         Some(line)
     }
 
-    fn cut(&mut self, end: usize, skip: usize, ends_here: bool) -> Line {
+    /// Hands out so many bytes and skips what ends them.
+    fn cut(&mut self, length: usize, skip: usize, ends_here: bool) -> Line {
+        let end = self.start + length;
         let line = Line {
-            text: String::from_utf8_lossy(&self.buffer[..end]).into(),
+            text: String::from_utf8_lossy(&self.buffer[self.start..end]).into(),
             continues: self.continued,
             ended: ends_here,
         };
-        self.buffer.drain(..end + skip);
-        self.scanned = 0;
+        self.start = end + skip;
+        self.scanned = self.start;
         self.continued = !ends_here;
         line
     }

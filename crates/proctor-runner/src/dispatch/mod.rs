@@ -278,7 +278,9 @@ impl Dispatcher {
         let now = self.now;
         self.settle_unreported(number);
         let passed_over = self.slots[number as usize].passed_over_by(job);
-        self.refused(number, generation, &passed_over, "it went on to a later one");
+        if !passed_over.is_empty() {
+            self.refused(number, generation, &passed_over, "it went on to a later one");
+        }
         let slot = &mut self.slots[number as usize];
         let suspect = slot.clear_suspicion(job);
         slot.begin(job, now);

@@ -6,6 +6,7 @@
 //! the repetition and the attempt: output may be read when the next attempt has long begun elsewhere. A line that is too
 //! long comes in pieces, and a mark may be cut in two by that: what may be the beginning of one is held back.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -33,15 +34,15 @@ impl OutputOwner {
 #[derive(Debug, Default)]
 struct LastLines {
     marked: bool,
-    owner: Option<OutputOwner>,
+    owner: Option<Arc<OutputOwner>>,
     /// Each with a number that orders the lines of both streams.
     lines: VecDeque<(u64, String)>,
 }
 
 impl LastLines {
-    fn mark(&mut self, owner: Option<&OutputOwner>) {
+    fn mark(&mut self, owner: Option<Arc<OutputOwner>>) {
         self.marked = true;
-        self.owner = owner.cloned();
+        self.owner = owner;
         self.lines.clear();
     }
 
@@ -69,7 +70,7 @@ impl TailRecorder {
     pub(super) fn take(&self) -> OutputTails {
         let tail = |stderr: bool| {
             let LastLines { marked, owner, lines } = std::mem::take(&mut *self.stream(stderr));
-            StreamTail { marked, owner, lines: lines.into() }
+            StreamTail { marked, owner: owner.as_deref().cloned(), lines: lines.into() }
         };
         OutputTails { stdout: tail(false), stderr: tail(true) }
     }
@@ -79,54 +80,54 @@ impl TailRecorder {
 #[derive(Debug, PartialEq, Eq)]
 enum Piece {
     Text { owner: Option<OutputOwner>, text: String },
-    Mark { owner: Option<OutputOwner> },
+    Mark { owner: Option<Arc<OutputOwner>> },
 }
 
 /// Whose output it is.
 #[derive(Debug, Default)]
 struct Attribution {
-    owner: Option<OutputOwner>,
+    owner: Option<Arc<OutputOwner>>,
     /// The end of a piece of a line that goes on, where a mark may have begun.
     held: String,
 }
 
 impl Attribution {
     /// Splits a line, or a piece of one that was too long, at the mark in it.
-    fn take(&mut self, line: &Line, nonce: &str) -> Vec<Piece> {
+    fn take(&mut self, line: &Line, nonce: &str, pieces: &mut Vec<Piece>) {
         let whole = if self.held.is_empty() {
-            line.text.to_string()
+            Cow::Borrowed(&*line.text)
         } else {
-            std::mem::take(&mut self.held) + &line.text
+            Cow::Owned(std::mem::take(&mut self.held) + &line.text)
         };
-        let Some(place) = whole.find(nonce) else {
+        let Some(place) = memchr::memmem::find(whole.as_bytes(), nonce.as_bytes()) else {
             let kept = if line.ended { whole.len() } else { before_partial(&whole, nonce) };
             whole[kept..].clone_into(&mut self.held);
-            return self.text(&whole[..kept], line.ended).into_iter().collect();
+            return pieces.extend(self.text(&whole[..kept], line.ended));
         };
         // What stands before a mark was printed without a line feed.
-        let mut pieces: Vec<Piece> = self.text(&whole[..place], false).into_iter().collect();
+        pieces.extend(self.text(&whole[..place], false));
         if line.ended {
-            self.owner = OutputOwner::parse(whole[place + nonce.len()..].trim_start());
+            let owner = OutputOwner::parse(whole[place + nonce.len()..].trim_start());
+            self.owner = owner.map(Arc::new);
             pieces.push(Piece::Mark { owner: self.owner.clone() });
         } else {
             whole[place..].clone_into(&mut self.held);
         }
-        pieces
     }
 
     /// Text of the present owner. An empty line is one; an empty rest of a line is nothing.
     fn text(&self, text: &str, is_line: bool) -> Option<Piece> {
-        let piece = || Piece::Text { owner: self.owner.clone(), text: text.to_owned() };
+        let owner = || self.owner.as_deref().cloned();
+        let piece = || Piece::Text { owner: owner(), text: text.to_owned() };
         (is_line || !text.is_empty()).then(piece)
     }
 
     /// What was held back when the stream ended in the middle of a line.
-    fn rest(&mut self, nonce: &str) -> Vec<Piece> {
+    fn rest(&mut self, nonce: &str, pieces: &mut Vec<Piece>) {
         let held = std::mem::take(&mut self.held);
-        if held.is_empty() {
-            return Vec::new();
+        if !held.is_empty() {
+            self.take(&Line { text: held.into(), continues: true, ended: true }, nonce, pieces);
         }
-        self.take(&Line { text: held.into(), continues: true, ended: true }, nonce)
     }
 }
 
@@ -139,6 +140,9 @@ fn before_partial(text: &str, nonce: &str) -> usize {
         .unwrap_or(text.len())
 }
 
+/// So many bytes of lines that wait are reported together.
+const BATCH_BYTES: usize = 64 * 1024;
+
 /// Reads a stream to its end and reports every line with its example.
 pub(super) async fn report_lines(
     stream: OutputStream,
@@ -148,30 +152,39 @@ pub(super) async fn report_lines(
     reports: ReportSender,
 ) {
     let mut attribution = Attribution::default();
-    let mut lines = stream.lines();
+    let (mut waiting, mut lines, mut pieces) = (stream.lines(), Vec::new(), Vec::new());
     loop {
-        let line = lines.next().await;
-        let pieces = match &line {
-            // The last line of all may have no end; a mark in it is one all the same.
-            Some(line) => attribution.take(line, &nonce),
-            None => attribution.rest(&nonce),
-        };
-        for piece in pieces {
-            report_piece(piece, stderr, &tails, &reports).await;
+        waiting.next_lines(BATCH_BYTES, &mut lines).await;
+        for line in &lines {
+            attribution.take(line, &nonce, &mut pieces);
         }
-        if line.is_none() {
+        let has_ended = lines.is_empty();
+        if has_ended {
+            // The last line of all may have no end; a mark in it is one all the same.
+            attribution.rest(&nonce, &mut pieces);
+        }
+        let printed: Vec<Report> =
+            pieces.drain(..).filter_map(|piece| record_piece(piece, stderr, &tails)).collect();
+        if !printed.is_empty() {
+            reports.send_all(printed).await;
+        }
+        if has_ended {
             return;
         }
     }
 }
 
-async fn report_piece(piece: Piece, stderr: bool, tails: &TailRecorder, reports: &ReportSender) {
+/// Notes a piece among the last lines; the report of it, if it is text.
+fn record_piece(piece: Piece, stderr: bool, tails: &TailRecorder) -> Option<Report> {
     match piece {
-        Piece::Mark { owner } => tails.stream(stderr).mark(owner.as_ref()),
+        Piece::Mark { owner } => {
+            tails.stream(stderr).mark(owner);
+            None
+        }
         Piece::Text { owner, text } => {
             let number = tails.count.fetch_add(1, Ordering::Relaxed);
             tails.stream(stderr).push(number, &text);
-            reports.send(Report::Printed(PrintedLine { stderr, owner, text })).await;
+            Some(Report::Printed(PrintedLine { stderr, owner, text }))
         }
     }
 }
@@ -189,10 +202,11 @@ mod tests {
     }
 
     fn shown(lines: &[Line]) -> Vec<String> {
-        let mut attribution = Attribution::default();
-        let mut pieces: Vec<Piece> =
-            lines.iter().flat_map(|line| attribution.take(line, "NONCE")).collect();
-        pieces.extend(attribution.rest("NONCE"));
+        let (mut attribution, mut pieces) = (Attribution::default(), Vec::new());
+        for line in lines {
+            attribution.take(line, "NONCE", &mut pieces);
+        }
+        attribution.rest("NONCE", &mut pieces);
         let text = |piece: Piece| match piece {
             Piece::Text { owner, text } => {
                 Some(format!("{}={text}", owner.map(|o| o.key.clone()).unwrap_or_default()))
@@ -247,7 +261,7 @@ mod tests {
         let tails = TailRecorder::default();
         let owner = OutputOwner::parse("a").unwrap();
         tails.stream(false).push(0, "outside");
-        tails.stream(false).mark(Some(&owner));
+        tails.stream(false).mark(Some(Arc::new(owner.clone())));
         for number in 0..30 {
             tails.stream(false).push(number, &number.to_string());
         }

@@ -6,8 +6,8 @@ module Proctor
     # can tell whose bytes are whose by their position alone.
     #
     # A mark starts wherever the output before it ended, which may be in the middle of a line. The
-    # closing mark is held back until something else is about to happen: the next opening mark then
-    # travels in the same system call.
+    # closing mark is held back until something else is about to happen: the next opening mark takes
+    # its place.
     class OutputMarks
       attr_accessor :nonce
 
@@ -26,7 +26,7 @@ module Proctor
         return unless @nonce
 
         flush_streams unless @owed
-        write("#{@owed}#{@nonce} #{name(item.entry)}\t#{item.repeat}\t#{item.attempt}\n")
+        write("#{@nonce} #{name(item.entry)}\t#{item.repeat}\t#{item.attempt}\n")
         @owed = nil
         @open = true
       end
