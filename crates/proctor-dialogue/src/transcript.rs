@@ -59,6 +59,9 @@ pub struct Turn {
     /// Whether the agent may have made calls that `tool_calls` does not hold.
     #[serde(skip)]
     pub calls_unknown: bool,
+    /// What the agent sent to its model endpoint, call by call; `None` where that is not known.
+    #[serde(skip)]
+    pub prompts: Option<Vec<String>>,
 }
 
 /// A stay in a topic.

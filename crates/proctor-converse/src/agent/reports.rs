@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use proctor_dialogue::{AgentAnswer, CallReport, LiveCalls, read_made_call};
+use proctor_events::ModelCall;
 use proctor_process::protocol::Notification;
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -19,6 +20,15 @@ const STARTED: &str = "agent.tool_call_started";
 const COMPLETED: &str = "agent.tool_call_completed";
 const FIRST_TOKEN: &str = "agent.first_token";
 
+/// What is passed on while an agent works.
+#[derive(Debug)]
+pub(crate) enum LiveReport {
+    /// A call of a tool that it makes itself.
+    Tool(CallReport),
+    /// A call of its model, seen at the model endpoint.
+    Model(Box<ModelCall>),
+}
+
 /// Takes the reports of one question. Clones belong to the same question.
 #[derive(Debug, Clone)]
 pub struct AgentReporter(Arc<Mutex<Reported>>);
@@ -30,12 +40,12 @@ struct Reported {
     calls: LiveCalls,
     /// The first report that could not be read.
     problem: Option<String>,
-    forward: Option<mpsc::UnboundedSender<CallReport>>,
+    forward: Option<mpsc::UnboundedSender<LiveReport>>,
 }
 
 impl AgentReporter {
     /// A reporter that passes reports of calls on.
-    pub(crate) fn new(forward: mpsc::UnboundedSender<CallReport>) -> Self {
+    pub(crate) fn new(forward: mpsc::UnboundedSender<LiveReport>) -> Self {
         Self(Arc::new(Mutex::new(Reported {
             began: Instant::now(),
             first_token_ms: None,
@@ -60,7 +70,15 @@ impl AgentReporter {
         reported.calls.report(report.clone(), String::new);
         if let Some(forward) = &reported.forward {
             // The receiver may already be dropped: the conversation was given up.
-            let _ = forward.send(report);
+            let _ = forward.send(LiveReport::Tool(report));
+        }
+    }
+
+    /// The agent has called its model.
+    pub(crate) fn model_call(&self, call: ModelCall) {
+        if let Some(forward) = &self.reported().forward {
+            // As above.
+            let _ = forward.send(LiveReport::Model(Box::new(call)));
         }
     }
 

@@ -107,6 +107,8 @@ impl Engine {
             add_text(&mut turn.agent, &answer.text);
             turn.tool_calls.extend(done);
             turn.calls_unknown |= !calls_known;
+            let before = if self.answers == 0 { Some(Vec::new()) } else { turn.prompts.take() };
+            turn.prompts = before.zip(answer.prompts).map(|(before, new)| [before, new].concat());
             // As it is recorded: `rejudge` compares the same number.
             let taken = answer.duration_ms.map(|taken| Millis::new(taken).get());
             turn.latency_ms = sum(self.answers, turn.latency_ms, taken);

@@ -68,10 +68,14 @@ impl Sandbox {
         blank.then_some("a path of `sandbox` is empty")
     }
 
+    /// Whether it says that nothing of this machine's network is reached.
+    pub(crate) fn cuts_off_network(&self) -> bool {
+        self.fields().is_some_and(|fields| fields.network == Some(SandboxNetwork::None))
+    }
+
     /// The same for a server, which is reached over the network.
     pub(crate) fn server_problem(&self) -> Option<&'static str> {
-        let fields = self.fields()?;
-        (fields.network == Some(SandboxNetwork::None)).then_some(
+        self.cuts_off_network().then_some(
             "`network: none` of `sandbox` would cut off a server that is spoken to by `chat` or `http`",
         )
     }

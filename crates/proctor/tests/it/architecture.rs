@@ -15,6 +15,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         "proctor-converse",
         &[
             "proctor-dialogue",
+            "proctor-endpoint",
             "proctor-events",
             "proctor-llm",
             "proctor-process",
@@ -28,6 +29,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         &["proctor-process", "proctor-redact", "proctor-ruby", "proctor-sandbox", "proctor-tools"],
     ),
     ("proctor-dialogue", &["proctor-events", "proctor-yaml"]),
+    ("proctor-endpoint", &["proctor-llm", "proctor-process", "proctor-redact"]),
     ("proctor-events", &[]),
     ("proctor-examples", &["proctor-process", "proctor-redact"]),
     (
@@ -88,6 +90,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         &[
             "proctor-converse",
             "proctor-dialogue",
+            "proctor-endpoint",
             "proctor-events",
             "proctor-llm",
             "proctor-process",
@@ -121,6 +124,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         &[
             "proctor-converse",
             "proctor-dialogue",
+            "proctor-endpoint",
             "proctor-events",
             "proctor-llm",
             "proctor-process",
@@ -191,6 +195,7 @@ const HELPERS: [&str; 2] = ["proctor-files", "proctor-text"];
 const ALL: &[&str] = &[
     "proctor-converse",
     "proctor-dialogue",
+    "proctor-endpoint",
     "proctor-llm",
     "proctor-compare",
     "proctor-config",
