@@ -347,14 +347,25 @@ async fn a_model_that_cannot_be_used_is_named() {
 const WEATHER: &str = "[{tool_calls: [{name: weather, arguments: {city: Berlin}}], when: {contains: weather in Berlin}, usage: {input_tokens: 30, output_tokens: 10}}, {text: 'It is clear.', when: {contains: clear over Berlin}, usage: {input_tokens: 40, output_tokens: 5}}]";
 const SMOL: &str = "[{tool_calls: [{name: weather, arguments: {city: Berlin}}], when: {contains: weather in Berlin}, usage: {input_tokens: 30, output_tokens: 10}}, {tool_calls: [{name: final_answer, arguments: {answer: 'It is clear.'}}], when: {contains: clear over Berlin}, usage: {input_tokens: 40, output_tokens: 5}}]";
 
+/// The same agent in Python (`file.py:name`) or JavaScript (`./file.mjs#name`), with its real client.
 async fn assert_client_works(target: &str, script: &str, faults: &str) {
     let world = clients();
-    let interpreter =
-        PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/tools/agents/bin/python"));
+    let is_node = target.contains(".mjs");
+    let (key, tool) = if is_node {
+        ("node", "conformance/node_modules/.bin/node")
+    } else {
+        ("python", "agents/bin/python")
+    };
+    let tools = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/tools"));
+    let interpreter = tools.join(tool);
     assert!(interpreter.exists(), "no frameworks: run ./check once, it installs them");
+    if is_node {
+        let packages = tools.join("agents-node/node_modules");
+        std::os::unix::fs::symlink(packages, world.path().join("node_modules")).unwrap();
+    }
     let text = format!(
         "describe: A
-agent: {{python: '{target}', interpreter: ['{}'], timeout: 60s, model: {{script: {script}, faults: [{faults}]}}}}
+agent: {{{key}: '{target}', interpreter: ['{}'], timeout: 60s, model: {{script: {script}, faults: [{faults}]}}}}
 examples: [{{it: x, steps: [{{user: weather in Berlin, expect: [{{match: 'It is clear.'}}, {{call_tool: {{name: weather, with: {{city: Berlin}}, times: 1}}}}, {{prompt: {{contains: ['Be kind.', weather in Berlin]}}}}, {{prompt: clear over Berlin}}, {{prompt: 'offered tool: weather'}}]}}]}}]
 ",
         interpreter.display()
@@ -369,6 +380,29 @@ examples: [{{it: x, steps: [{{user: weather in Berlin, expect: [{{match: 'It is 
     let asked = serde_json::to_value(&calls[0].tool_calls).unwrap();
     assert_eq!(asked[0]["name"], "weather", "{target}");
     assert_eq!(asked[0]["arguments"], serde_json::json!({"city": "Berlin"}));
+}
+
+#[tokio::test]
+async fn the_client_of_anthropic() {
+    for function in ["whole", "streamed"] {
+        assert_client_works(&format!("anthropic_sdk.py:{function}"), WEATHER, "").await;
+    }
+    assert_client_works("anthropic_sdk.py:streamed", WEATHER, "429, 529").await;
+}
+
+#[tokio::test]
+async fn the_clients_in_javascript() {
+    for function in ["openai", "anthropic"] {
+        assert_client_works(&format!("./sdks.mjs#{function}"), WEATHER, "").await;
+    }
+}
+
+#[tokio::test]
+async fn the_ai_sdk_and_mastra() {
+    for agent in ["responses", "chat", "claude"] {
+        assert_client_works(&format!("./ai_sdk.mjs#{agent}"), WEATHER, "").await;
+    }
+    assert_client_works("./mastra.mjs#agent", WEATHER, "").await;
 }
 
 #[tokio::test]
