@@ -164,17 +164,17 @@ impl EndpointState {
     pub(crate) async fn call(
         &self,
         protocol: Protocol,
-        body: Value,
+        body: &Value,
         headers: Vec<(String, String)>,
     ) -> Delivery {
         let began = Instant::now();
         let (number, prompt, fault) = {
             let mut state = self.state();
             state.calls += 1;
-            let prompt = prompt_text(protocol, &body, &state.memory);
+            let prompt = prompt_text(protocol, body, &state.memory);
             (state.calls, prompt, state.faults.pop_front().unwrap_or(Fault::None))
         };
-        let rendering = Rendering { protocol, body: &body, number, prompt: &prompt };
+        let rendering = Rendering { protocol, body, number, prompt: &prompt };
         let mut observed = ObservedCall {
             protocol,
             backend: self.backend(),
@@ -211,7 +211,7 @@ impl EndpointState {
                     let whole =
                         if whole.is_string() { completed_response(&whole) } else { Some(whole) };
                     if let Some(whole) = whole {
-                        self.state().memory.keep(&body, &whole);
+                        self.state().memory.keep(body, &whole);
                     }
                 }
                 self.observe(observed);

@@ -223,7 +223,7 @@ async fn answer(
         (Some(protocol), &Method::POST) => {
             let headers = forwarded_headers(request.headers());
             match read_body(protocol, request).await {
-                Ok(body) => deliver(state.call(protocol, body, headers).await, state).await,
+                Ok(body) => deliver(state.call(protocol, &body, headers).await, state).await,
                 Err(refused) => whole(refused),
             }
         }
