@@ -12,7 +12,7 @@ use proctor_dialogue::AgentAnswer;
 use proctor_endpoint::{EndpointServer, Fault, ObservedCall, OpenEndpoint, Source, Summary};
 use proctor_events::{Json, Millis, ModelCall};
 use proctor_llm::{ModelError, Purpose};
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, Semaphore};
 
 use super::{Agent, AgentReporter, AgentTurn, Session};
 use crate::BoxFuture;
@@ -21,6 +21,8 @@ use crate::failure::{Failure, FailureOrigin, PartyAnswer};
 
 /// How long an agent may still answer when its endpoint had no answer for it.
 const GRACE: Duration = Duration::from_secs(2);
+/// How many programs are started at once, for each core.
+const STARTS_PER_CORE: usize = 2;
 /// The most remarks about drift.
 const MAX_DRIFTS: usize = 10;
 
@@ -57,8 +59,19 @@ pub(crate) type MakeAgent =
 pub(crate) type MakeSource = Arc<dyn Fn(&AttemptId) -> Source + Send + Sync>;
 
 /// The server of all endpoints of a run, started with the first one.
-#[derive(Debug, Default)]
-pub(crate) struct EndpointHost(OnceCell<EndpointServer>);
+#[derive(Debug)]
+pub(crate) struct EndpointHost {
+    server: OnceCell<EndpointServer>,
+    /// Programs that are being started. Each conversation has a process of its own; all of them at once would make each other late.
+    starts: Semaphore,
+}
+
+impl Default for EndpointHost {
+    fn default() -> Self {
+        let cores = std::thread::available_parallelism().map_or(2, std::num::NonZeroUsize::get);
+        Self { server: OnceCell::new(), starts: Semaphore::new(cores * STARTS_PER_CORE) }
+    }
+}
 
 impl EndpointHost {
     async fn open(
@@ -70,7 +83,7 @@ impl EndpointHost {
         let failed = |error: std::io::Error| {
             Failure::harness(format!("the model endpoint of the agent cannot be started: {error}"))
         };
-        let server = self.0.get_or_try_init(EndpointServer::start).await.map_err(failed)?;
+        let server = self.server.get_or_try_init(EndpointServer::start).await.map_err(failed)?;
         server.open(&attempt_id.name(), attempt_id.repeat, source, faults).map_err(failed)
     }
 }
@@ -171,7 +184,10 @@ impl Agent for EndpointAgent {
             let address =
                 ModelAddress { url: endpoint.url().to_owned(), key: endpoint.key().to_owned() };
             let agent = (self.make_agent)(address)?;
+            // The semaphore is never closed: an error cannot happen, and would only mean that nothing is waited for.
+            let starting = self.host.starts.acquire().await;
             let inner = agent.open(attempt_id).await?;
+            drop(starting);
             let session: Box<dyn Session> = Box::new(EndpointSession {
                 inner,
                 _agent: agent,

@@ -72,7 +72,10 @@ impl StreamDecoder for ResponsesStreamDecoder {
                 "answered with an error: {}",
                 string_at(&data, "message")
             ))),
-            _ => Ok(StreamStep { content: kind.ends_with(".delta"), done: false }),
+            _ => {
+                let content = kind.rsplit('.').next() == Some("delta");
+                Ok(StreamStep { content, done: false })
+            }
         }
     }
 
