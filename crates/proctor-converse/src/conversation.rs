@@ -13,8 +13,8 @@ use std::task::Poll;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use proctor_dialogue::{
-    AgentAnswer, AgentReports, CallReport, ConversationOutcome, Effect, Engine, Example, Input,
-    JudgeRequest, Message, Next, RequestId, SimulatorRequest, ToolCall, Transcript,
+    AgentAnswer, AgentReports, ConversationOutcome, Effect, Engine, Example, Input, JudgeRequest,
+    Message, Next, RequestId, SimulatorRequest, ToolCall, Transcript,
 };
 use proctor_events::{Body, Fault, Status};
 use proctor_redact::Redactor;
@@ -23,7 +23,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::BoxFuture;
-use crate::agent::{Agent, AgentReporter, AgentTurn, Session};
+use crate::agent::{Agent, AgentReporter, AgentTurn, LiveReport, Session};
 use crate::attempt_id::AttemptId;
 use crate::check::Checks;
 use crate::failure::{Failure, FailureOrigin, PartyAnswer};
@@ -109,20 +109,27 @@ impl PartyQuestion {
 struct LiveReports<'a> {
     /// The question that is being answered.
     id: RequestId,
-    reports: mpsc::UnboundedReceiver<CallReport>,
+    reports: mpsc::UnboundedReceiver<LiveReport>,
     engine: &'a mut Engine,
     redactor: &'a Redactor,
 }
 
 impl LiveReports<'_> {
-    async fn next(live: &mut Option<&mut Self>) -> Option<CallReport> {
+    async fn next(live: &mut Option<&mut Self>) -> Option<LiveReport> {
         match live {
             Some(live) => live.reports.recv().await,
             None => None,
         }
     }
 
-    fn publish(&mut self, report: CallReport, sink: &mut impl EventSink) {
+    fn publish(&mut self, report: LiveReport, sink: &mut impl EventSink) {
+        let report = match report {
+            LiveReport::Tool(report) => report,
+            LiveReport::Model(call) => {
+                sink.emit(without_secrets(self.redactor, Body::ModelCall(*call)));
+                return;
+            }
+        };
         for effect in self.engine.step(Input::AgentReportedCall { id: self.id, report }) {
             if let Effect::Emit(body) = effect {
                 sink.emit(without_secrets(self.redactor, body));

@@ -5,8 +5,8 @@
 
 use proctor_dialogue::{AgentAnswer, DoneCall, ToolCall, ToolOutcome};
 use proctor_events::{
-    AgentError, AgentResponse, Body, ExampleFinished, Fault, Json, MessageSource, Millis, Status,
-    ToolCallCompleted, ToolCallStarted, UserMessage,
+    AgentError, AgentResponse, Body, ExampleFinished, Fault, Json, MessageSource, Millis,
+    ModelCall, Status, ToolCallCompleted, ToolCallStarted, UserMessage,
 };
 
 use crate::saved_conversation::{SavedCall, SavedConversation, SavedEnding};
@@ -17,6 +17,8 @@ pub struct SavedConversationBuilder {
     conversation: SavedConversation,
     /// Calls that the agent made itself since its last answer.
     agent_calls: Vec<RecordedCall>,
+    /// Prompts that the agent sent to its model endpoint since its last answer.
+    prompts: Vec<String>,
     /// Calls that the host made, in order.
     host_calls: Vec<RecordedCall>,
     /// How many calls that the last answer asks for have not begun.
@@ -49,12 +51,18 @@ impl SavedConversationBuilder {
             Body::ToolCallStarted(started) => self.started(started),
             Body::ToolCallCompleted(completed) => self.completed(completed),
             Body::AgentResponse(response) => self.response(response),
+            Body::ModelCall(call) => self.model_call(call),
             Body::AgentError(AgentError { error_class, message, .. }) => {
                 let class = error_class.clone().unwrap_or_else(|| "Recorded".into());
                 self.agent_error = Some((class, message.clone()));
             }
             _ => {}
         }
+    }
+
+    fn model_call(&mut self, call: &ModelCall) {
+        let is_agents = call.purpose.as_deref() == Some("agent");
+        self.prompts.extend(call.prompt.clone().filter(|_| is_agents));
     }
 
     fn user(&mut self, message: &UserMessage) {
@@ -138,6 +146,7 @@ impl SavedConversationBuilder {
             duration_ms: response.duration_ms.map(Millis::get),
             first_token_ms: response.first_token_ms.map(Millis::get),
             cost_usd: response.cost_usd,
+            prompts: Some(std::mem::take(&mut self.prompts)),
             ends_turn: response.ends_turn == Some(true),
             calls_listed: response.calls_listed != Some(false),
             calls_unknown_reason: None,

@@ -33,7 +33,8 @@ pub fn read_answer(text: &str) -> Result<AgentAnswer, AnswerError> {
     let wire: WireAnswer = serde_json::from_str(text)?;
     let listed = wire.tool_calls.is_some();
     let has_text = wire.text.is_some();
-    let answer = AgentAnswer { calls_listed: listed, ..wire.answer()? };
+    // What a program says of its prompts itself is no evidence.
+    let answer = AgentAnswer { calls_listed: listed, prompts: None, ..wire.answer()? };
     if !has_text && answer.tool_calls.is_empty() && answer.pending_tool_calls.is_empty() {
         return Err(AnswerError::Empty);
     }
@@ -69,6 +70,9 @@ pub(crate) struct WireAnswer {
     cost_usd: Option<f64>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     ends_turn: bool,
+    /// Only in cassettes: what the agent sent to its model endpoint.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompts: Option<Vec<String>>,
     /// Only in cassettes, and only where it is false.
     #[serde(skip_serializing_if = "Option::is_none")]
     calls_listed: Option<bool>,
@@ -102,6 +106,7 @@ impl WireAnswer {
             first_token_ms: self.first_token_ms,
             cost_usd: self.cost_usd,
             ends_turn: self.ends_turn,
+            prompts: self.prompts,
             calls_listed: false,
             calls_unknown_reason: None,
         })
@@ -136,6 +141,7 @@ impl From<&AgentAnswer> for WireAnswer {
             first_token_ms: answer.first_token_ms,
             cost_usd: answer.cost_usd,
             ends_turn: answer.ends_turn,
+            prompts: answer.prompts.clone(),
             calls_listed: (!answer.calls_listed).then_some(false),
         }
     }

@@ -160,6 +160,8 @@ struct AgentDescription {
     requests_calls: bool,
     /// Whether the agent's own description says that it has no tools.
     has_no_own_tools: bool,
+    /// Whether its model is behind an endpoint of ours.
+    has_model_endpoint: bool,
 }
 
 /// The tools that the host offers to an agent.
@@ -214,6 +216,7 @@ impl AgentReports {
                 _ => fields.http.as_ref().is_some_and(|http| http.tool_calls.is_some()),
             },
             has_no_own_tools,
+            has_model_endpoint: fields.model.is_some() || parties.agent_model.is_some(),
         };
         let no_tools = parties.no_tools || has_no_own_tools;
         Self { agent: Some(agent), offered: OfferedTools::of_parties(parties), no_tools }
@@ -228,6 +231,7 @@ impl AgentReports {
             traced: false,
             requests_calls: true,
             has_no_own_tools: false,
+            has_model_endpoint: parties.agent_model.is_some(),
         };
         Self { agent: Some(agent), offered: OfferedTools::Nothing, no_tools: parties.no_tools }
     }
@@ -246,6 +250,17 @@ impl AgentReports {
             WithKey(_) => agent.requests_calls && self.offered != OfferedTools::Nothing,
             Never => false,
         }
+    }
+
+    /// Why nothing is known of the agent's prompts; `None` if they are seen.
+    pub(crate) fn no_prompts_reason(&self) -> Option<String> {
+        let seen = self.agent.as_ref().is_some_and(|agent| agent.has_model_endpoint);
+        (!seen).then(|| {
+            format!(
+                "the prompts of {} are not seen: its model is not behind an endpoint of Proctor; add `model:` with `script`, `record`, `replay` or `forward`",
+                self.name()
+            )
+        })
     }
 
     /// Whether it depends on each answer if all calls are known.

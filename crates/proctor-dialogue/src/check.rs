@@ -130,6 +130,7 @@ fn decided_by(assertion: &Assertion, goal: Option<&str>) -> DecidedBy {
         | Assertion::TurnCount(_)
         | Assertion::LatencyMs(_)
         | Assertion::CostUsd(_)
+        | Assertion::Prompt(_)
         | Assertion::Expression(_) => DecidedBy::Here,
     }
 }
@@ -158,6 +159,7 @@ pub(crate) fn invariant_type(assertion: &Assertion) -> InvariantType {
         | Assertion::TurnCount(_)
         | Assertion::LatencyMs(_)
         | Assertion::CostUsd(_)
+        | Assertion::Prompt(_)
         | Assertion::Expression(_)
         | Assertion::Command(_) => InvariantType::Custom,
     }

@@ -6,6 +6,7 @@
 mod agent;
 mod assertion;
 mod block;
+mod endpoint;
 mod expression_names;
 mod host_tools;
 mod matcher;
@@ -30,8 +31,13 @@ pub use self::agent::{
     AgentFields, AgentSpec, ChatSpec, HttpSpec, MadeCallPlaces, MadeCalls, OwnTools, Readiness,
     ToolCallPlaces,
 };
-pub use self::assertion::{Assertion, EmptyAssertion, Goal, Grounding, Intent, ToolExpectation};
+pub use self::assertion::{
+    Assertion, EmptyAssertion, Goal, Grounding, Intent, PromptExpectation, ToolExpectation,
+};
 pub use self::block::{Block, BlockKind};
+pub use self::endpoint::{
+    EndpointFault, ModelAnswer, ModelEndpoint, ModelToolCall, ModelUsage, OnDrift,
+};
 pub use self::host_tools::HostTools;
 pub use self::matcher::{Condition, Matcher, MatcherError, NumberMatcher};
 pub use self::model::{ModelFields, ModelSpec, PriceSpec};
@@ -76,6 +82,8 @@ pub struct Group {
     pub pass_rate: Option<At<f64>>,
     /// The agent under test.
     pub agent: Option<At<AgentSpec>>,
+    /// The model behind the agent, in place of the one that the agent's description names.
+    pub model: Option<At<ModelEndpoint>>,
     /// Models that `judge` and `simulator` can name; those called `judge` and `simulator` are used by default.
     pub models: BTreeMap<String, At<ModelSpec>>,
     /// How the judge is asked.
@@ -126,6 +134,8 @@ pub struct ExampleSpec {
     /// The topics it uses, the first being where it begins; all that are defined when absent.
     #[schemars(extend("uniqueItems" = true))]
     pub topics: Option<Vec<At<String>>>,
+    /// The model behind the agent, in place of the one that the group or the agent's description names.
+    pub model: Option<At<ModelEndpoint>>,
     /// The conversation.
     pub steps: Vec<At<Step>>,
     /// Assertions about the whole conversation that decide.

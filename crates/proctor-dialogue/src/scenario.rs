@@ -19,8 +19,8 @@ use serde_json::Value;
 
 pub use self::open_ended::{ExampleOrigin, OpenEnded};
 use crate::format::{
-    AgentSpec, Assertion, Criterion, Group, JudgeSettings, ModelSpec, OneOrMany, Ordered, Sandbox,
-    ServerSpec, Simulator, Step, ToolStub, Topic, whole_number_ranges,
+    AgentSpec, Assertion, Criterion, Group, JudgeSettings, ModelEndpoint, ModelSpec, OneOrMany,
+    Ordered, Sandbox, ServerSpec, Simulator, Step, ToolStub, Topic, whole_number_ranges,
 };
 use crate::rows::{Row, RowsError};
 use crate::transcript::ToolCall;
@@ -41,6 +41,8 @@ pub struct ScenarioFile {
 pub struct PartySpecs {
     /// The agent under test; the configuration's when absent.
     pub agent: Option<At<AgentSpec>>,
+    /// The model behind the agent, where group or example say it.
+    pub agent_model: Option<At<ModelEndpoint>>,
     /// Models by name.
     pub models: BTreeMap<String, At<ModelSpec>>,
     /// How the judge is asked.

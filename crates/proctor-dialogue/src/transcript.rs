@@ -63,6 +63,9 @@ pub struct Turn {
     /// Why, if there is more to say than how the agent can report its calls.
     #[serde(skip)]
     pub calls_unknown_reason: Option<String>,
+    /// What the agent sent to its model endpoint, call by call; `None` where that is not known.
+    #[serde(skip)]
+    pub prompts: Option<Vec<String>>,
 }
 
 /// A stay in a topic.

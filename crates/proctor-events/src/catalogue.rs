@@ -452,6 +452,14 @@ events! {
         tries: Option<u32>,
         /// What went wrong, where it failed.
         error: Option<String>,
+        /// The interface that was used, where an agent used its model endpoint: `chat_completions`, `responses`, `messages`.
+        interface: Option<String>,
+        /// Everything that the model was given to read, where it was seen.
+        prompt: Option<String>,
+        /// What the model said, where it was seen.
+        text: Option<String>,
+        /// The calls that the model asked for, where they were seen: `id`, `name` and `arguments` of each.
+        tool_calls: Option<Vec<Json>>,
     }
 
     /// Work of the agent, as its OpenTelemetry instrumentation told it.

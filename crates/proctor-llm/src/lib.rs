@@ -64,7 +64,9 @@ pub use command::{
 };
 pub use error::{ErrorKind, ModelError};
 #[cfg(feature = "http")]
-pub use http::{Endpoint, HttpModel, JsonEndpoint, JsonReplies, WallClock, parse_retry_after};
+pub use http::{
+    Endpoint, ForwardedCall, HttpModel, JsonEndpoint, JsonReplies, WallClock, parse_retry_after,
+};
 pub use layer::{
     Budget, BudgetedModel, Cache, CacheStats, CachedModel, Jitter, Layers, LimitedModel, Limits,
     RequestLimiter, RetryPolicy, RetryingModel, UnknownPrice, WaitCounts, WaitPolicy, WaitingModel,

@@ -6,6 +6,7 @@
 mod agent_output;
 mod attempts_alone;
 mod command;
+mod endpoint;
 mod http_server;
 mod malformed_lines;
 mod model;
@@ -23,11 +24,15 @@ use proctor_llm::ToolSpec;
 pub use self::agent_output::{AgentOutput, AgentOutputLine};
 pub use self::command::CommandAgent;
 pub(crate) use self::command::Processes;
+pub(crate) use self::endpoint::{
+    EndpointAgent, EndpointHost, EndpointNotes, MakeSource, ModelAddress,
+};
 pub use self::http_server::ServedAgent;
 pub(crate) use self::http_server::{MakeClient, ReadinessCheck};
 pub use self::model::ModelAgent;
 pub(crate) use self::program::LaunchSpec;
 pub use self::reports::AgentReporter;
+pub(crate) use self::reports::LiveReport;
 pub(crate) use self::reports::ReportRoutes;
 pub use self::scripted::ScriptedAgent;
 pub(crate) use self::traced::{TraceParts, TracedAgent};

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use proctor_dialogue::{AgentAnswer, CallReport, LiveCalls, read_made_call};
+use proctor_events::ModelCall;
 use proctor_process::protocol::Notification;
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -19,6 +20,15 @@ const STARTED: &str = "agent.tool_call_started";
 const COMPLETED: &str = "agent.tool_call_completed";
 const FIRST_TOKEN: &str = "agent.first_token";
 const SPANS_FLUSHED: &str = "agent.spans_flushed";
+
+/// What is passed on while an agent works.
+#[derive(Debug)]
+pub(crate) enum LiveReport {
+    /// A call of a tool that it makes itself.
+    Tool(CallReport),
+    /// A call of its model, seen at the model endpoint.
+    Model(Box<ModelCall>),
+}
 
 /// Takes the reports of one question. Clones belong to the same question.
 #[derive(Debug, Clone)]
@@ -33,12 +43,12 @@ struct Reported {
     problem: Option<String>,
     /// Whether the program has sent all spans that had ended; nothing if it does not say.
     spans_flushed: Option<bool>,
-    forward: Option<mpsc::UnboundedSender<CallReport>>,
+    forward: Option<mpsc::UnboundedSender<LiveReport>>,
 }
 
 impl AgentReporter {
     /// A reporter that passes reports of calls on.
-    pub(crate) fn new(forward: mpsc::UnboundedSender<CallReport>) -> Self {
+    pub(crate) fn new(forward: mpsc::UnboundedSender<LiveReport>) -> Self {
         Self(Arc::new(Mutex::new(Reported {
             began: Instant::now(),
             first_token_ms: None,
@@ -64,7 +74,15 @@ impl AgentReporter {
         reported.calls.report(report.clone(), String::new);
         if let Some(forward) = &reported.forward {
             // The receiver may already be dropped: the conversation was given up.
-            let _ = forward.send(report);
+            let _ = forward.send(LiveReport::Tool(report));
+        }
+    }
+
+    /// The agent has called its model.
+    pub(crate) fn model_call(&self, call: ModelCall) {
+        if let Some(forward) = &self.reported().forward {
+            // As above.
+            let _ = forward.send(LiveReport::Model(Box::new(call)));
         }
     }
 

@@ -19,9 +19,10 @@ use proctor_redact::Secret;
 use proctor_traces::Traces;
 use serde_json::Value;
 
+use super::endpoints::EndpointParts;
 use super::placeholder_values::PlaceholderValues;
 use crate::agent::{
-    Agent, AgentOutput, CommandAgent, LaunchSpec, MakeClient, ModelAgent, Processes,
+    Agent, AgentOutput, CommandAgent, EndpointAgent, LaunchSpec, MakeClient, ModelAgent, Processes,
     ReadinessCheck, ScriptedAgent, ServedAgent, TraceParts, TracedAgent,
 };
 use crate::failure::Failure;
@@ -35,7 +36,10 @@ const READY_TIMEOUT: Duration = Duration::from_secs(10);
 const SPANS_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What agents are made with.
+#[derive(Clone)]
 pub(super) struct AgentParts {
+    /// Of agents whose model is behind an endpoint of ours.
+    pub(super) endpoint: Option<EndpointParts>,
     pub(super) placeholders: PlaceholderValues,
     pub(super) guard: Guard,
     pub(super) printed: Arc<AgentOutput>,
@@ -86,6 +90,41 @@ fn untraced_agent(
     if let Some(rules) = &fields.script {
         return Ok(Arc::new(ScriptedAgent::new(rules.clone())));
     }
+    if let Some(endpoint) = &parts.endpoint {
+        return Ok(Arc::new(agent_behind_endpoint(fields, name, parts, endpoint.clone())));
+    }
+    started_or_reached(fields, name, parts)
+}
+
+/// An agent whose program is started for each conversation, with the address of the conversation's model endpoint.
+fn agent_behind_endpoint(
+    fields: &AgentFields,
+    name: &str,
+    parts: &Arc<AgentParts>,
+    endpoint: EndpointParts,
+) -> EndpointAgent {
+    let own = AgentFields { process_per_conversation: true, ..fields.clone() };
+    let (parts, called) = (Arc::clone(parts), name.to_owned());
+    let make_agent = move |address| {
+        let placeholders = PlaceholderValues { model: Some(address), ..parts.placeholders.clone() };
+        let parts = Arc::new(AgentParts { placeholders, ..AgentParts::clone(&parts) });
+        started_or_reached(&own, &called, &parts)
+    };
+    EndpointAgent {
+        name: name.to_owned(),
+        make_agent: Arc::new(make_agent),
+        make_source: endpoint.make_source,
+        faults: endpoint.faults,
+        host: endpoint.host,
+        notes: endpoint.notes,
+    }
+}
+
+fn started_or_reached(
+    fields: &AgentFields,
+    name: &str,
+    parts: &Arc<AgentParts>,
+) -> Result<Arc<dyn Agent>, Failure> {
     let is_http = fields.chat.is_some() || fields.http.is_some();
     if fields.command.is_some() && is_http {
         let (fields, name, parts) = (fields.clone(), name.to_owned(), Arc::clone(parts));
@@ -114,7 +153,8 @@ fn untraced_agent(
 /// What an agent's program is for.
 pub(super) fn program_use(fields: &AgentFields) -> ProgramUse {
     let is_served = fields.chat.is_some() || fields.http.is_some();
-    if is_served { ProgramUse::Server } else { ProgramUse::Lasting }
+    // An agent reaches its model endpoint as a server is reached: over the loopback of this machine.
+    if is_served || fields.model.is_some() { ProgramUse::Server } else { ProgramUse::Lasting }
 }
 
 fn timeout(fields: &AgentFields) -> Duration {
@@ -127,7 +167,8 @@ fn launch(
     placeholders: &PlaceholderValues,
     parts: &AgentParts,
 ) -> Result<LaunchSpec, Failure> {
-    let env = placeholders.program_env(&fields.env)?;
+    let mut env = placeholders.program_env(&fields.env)?;
+    placeholders.add_model(&mut env);
     let argv = match shim_words(fields, name, placeholders, &env, &parts.unpacked)? {
         Some(words) => words,
         None => placeholders.words(&fields.command.clone().unwrap_or_default())?.argv(),

@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 
 use proctor_dialogue::{
-    AgentFields, ChatSpec, CommandWords, HttpSpec, ModelFields, Readiness, Sandbox, ServerSpec,
+    AgentFields, ChatSpec, CommandWords, HttpSpec, ModelEndpoint, ModelFields, ModelSpec,
+    Readiness, Sandbox, ServerSpec,
 };
 use serde_json::Value;
 
@@ -64,6 +65,7 @@ impl MentionsFolder for AgentFields {
             interpreter,
             env,
             sandbox,
+            model,
             ready,
             chat,
             http,
@@ -83,6 +85,7 @@ impl MentionsFolder for AgentFields {
             || interpreter.mentions_folder()
             || env.mentions_folder()
             || sandbox.mentions_folder()
+            || model.as_deref().is_some_and(ModelEndpoint::mentions_folder)
             || ready.mentions_folder()
             || chat.mentions_folder()
             || http.mentions_folder()
@@ -93,6 +96,17 @@ impl MentionsFolder for Sandbox {
     fn mentions_folder(&self) -> bool {
         let Some(fields) = self.fields() else { return false };
         fields.read.iter().chain(&fields.write).any(String::mentions_folder)
+    }
+}
+
+impl MentionsFolder for ModelEndpoint {
+    fn mentions_folder(&self) -> bool {
+        let Self { record, replay, forward, script: _, faults: _, on_drift: _, ignore: _ } = self;
+        let forward = match forward {
+            Some(ModelSpec::Given(fields)) => fields.mentions_folder(),
+            Some(ModelSpec::Named(_)) | None => false,
+        };
+        record.mentions_folder() || replay.mentions_folder() || forward
     }
 }
 

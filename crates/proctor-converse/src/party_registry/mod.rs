@@ -5,6 +5,7 @@
 //! reason.
 
 mod agents;
+mod endpoints;
 mod made_parties;
 mod mentions_folder;
 mod models;
@@ -83,6 +84,8 @@ pub struct Settings {
     pub cache: Option<PathBuf>,
     /// What judge and simulator may cost, in US dollars.
     pub budget_usd: Option<f64>,
+    /// Whether tapes of `model: {replay: …}` are recorded anew instead of being replayed.
+    pub record_tapes: bool,
     /// The seed of back-off.
     pub seed: u64,
     /// Resources that all registries of a run share; clones refer to the same ones.
@@ -240,6 +243,8 @@ struct PartyBuilder<'a> {
 enum Role {
     Judge,
     Simulator,
+    /// The model behind the agent under test.
+    Agent,
 }
 
 impl Role {
@@ -247,6 +252,7 @@ impl Role {
         match self {
             Self::Judge => "judge",
             Self::Simulator => "simulator",
+            Self::Agent => "agent",
         }
     }
 
@@ -254,6 +260,7 @@ impl Role {
         match self {
             Self::Judge => Example::needs_judge,
             Self::Simulator => Example::needs_simulator,
+            Self::Agent => Example::needs_agent,
         }
     }
 }
@@ -409,6 +416,7 @@ impl<'a> PartyBuilder<'a> {
             root,
             bin: self.settings.bin.clone(),
             port: None,
+            model: None,
             environment,
             pass_env: self.settings.pass_env.clone(),
             redactor: self.settings.shared.redactor().clone(),
@@ -423,7 +431,9 @@ impl<'a> PartyBuilder<'a> {
         example: &Example,
         placeholders: &PlaceholderValues,
     ) -> (Arc<dyn Agent>, Value, AgentReports) {
-        let found = self.find_agent(specs, example);
+        let found = self.find_agent(specs, example).and_then(|(fields, name)| {
+            Ok((endpoints::with_endpoint(self, fields, specs, example)?, name))
+        });
         let described = found
             .as_ref()
             .map(|(fields, name)| settings::of_agent(name, fields, specs, placeholders));
@@ -431,7 +441,8 @@ impl<'a> PartyBuilder<'a> {
         let reports = found.as_ref().map(|(fields, name)| AgentReports::of(name, fields, specs));
         let reports = reports.unwrap_or_default();
         let group = specs.sandbox.as_ref();
-        match found.and_then(|(fields, name)| self.make_agent(fields, &name, group, placeholders)) {
+        match found.and_then(|(fields, name)| self.make_agent(&fields, &name, group, placeholders))
+        {
             Ok(agent) => (agent, described, reports),
             Err(failure) => (Arc::new(NoAgent(failure)), described, reports),
         }
@@ -482,7 +493,15 @@ impl<'a> PartyBuilder<'a> {
             fields.sandbox = effective(fields.sandbox.as_ref(), group, used);
         }
         let fields = &fields;
+        let endpoint = match &fields.model {
+            // What is wrong with the description is said when the agent is made.
+            Some(model) if fields.problem().is_none() => {
+                Some(endpoints::endpoint_parts(self, model, placeholders)?)
+            }
+            _ => None,
+        };
         let parts = AgentParts {
+            endpoint,
             placeholders: placeholders.clone(),
             guard: self.settings.guard.clone(),
             printed: Arc::clone(&self.printed),
@@ -619,17 +638,23 @@ impl<'a> PartyBuilder<'a> {
         Err(Failure::harness(message))
     }
 
+    /// What all models share, with the price that this description states.
+    fn common_with_price(&self, fields: &ModelFields) -> SharedModelParts {
+        let mut common = self.common.clone();
+        if let Some((model, own)) = price(fields) {
+            let all = self.settings.models.values().filter_map(price).chain([(model, own)]);
+            common.prices = Arc::new(PriceTable::with_overrides(all.collect()));
+        }
+        common
+    }
+
     fn make_model(
         &mut self,
         fields: &ModelFields,
         name: &str,
         placeholders: &PlaceholderValues,
     ) -> Result<MadeModel, Failure> {
-        let mut common = self.common.clone();
-        if let Some((model, own)) = price(fields) {
-            let all = self.settings.models.values().filter_map(price).chain([(model, own)]);
-            common.prices = Arc::new(PriceTable::with_overrides(all.collect()));
-        }
+        let common = self.common_with_price(fields);
         let make = || models::model(fields, name, placeholders, &common);
         self.settings.shared.model(name, fields, &placeholders.here, make)
     }

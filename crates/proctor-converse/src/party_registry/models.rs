@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use proctor_dialogue::{ModelFields, ScriptRule};
+use proctor_endpoint::Forward;
 use proctor_llm::wire::Dialect;
 use proctor_llm::{
     Budget, Cache, CommandConfig, CommandInput, CommandModel, CommandOutput, Endpoint, HttpModel,
@@ -115,6 +116,24 @@ fn layers(fields: &ModelFields, common: &SharedModelParts) -> Layers {
         cache: common.cache.clone(),
         recorder: None,
     }
+}
+
+/// The model of this description for calls that an agent writes itself.
+pub(super) fn forward(
+    fields: &ModelFields,
+    placeholders: &PlaceholderValues,
+    common: &SharedModelParts,
+) -> Result<Arc<Forward>, Failure> {
+    if let Some(problem) = fields.problem() {
+        return Err(Failure::harness(format!("the model that the agent's calls go to: {problem}")));
+    }
+    if fields.anthropic.is_none() && fields.openai.is_none() {
+        return Err(Failure::harness(
+            "the calls of an agent can be forwarded to a model with `openai` or `anthropic` only",
+        ));
+    }
+    let model = Arc::new(http(fields, placeholders)?);
+    Ok(Arc::new(Forward::new(model, layers(fields, common))))
 }
 
 fn http(fields: &ModelFields, placeholders: &PlaceholderValues) -> Result<HttpModel, Failure> {

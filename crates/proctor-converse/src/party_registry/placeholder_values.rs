@@ -1,4 +1,4 @@
-//! Filling in `${root}`, `${here}`, `${bin}`, `${port}` and `${env:NAME}`. Other names are left for those who know them.
+//! Filling in `${root}`, `${here}`, `${bin}`, `${port}`, `${model_url}`, `${model_key}` and `${env:NAME}`. Other names are left for those who know them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use proctor_dialogue::CommandWords;
 use proctor_redact::{Redactor, Secret};
 
+use crate::agent::ModelAddress;
 use crate::failure::Failure;
 
 /// Looks a variable of the environment up.
@@ -19,6 +20,8 @@ pub(crate) struct PlaceholderValues {
     pub(crate) here: PathBuf,
     pub(crate) bin: PathBuf,
     pub(crate) port: Option<u16>,
+    /// The model endpoint of the conversation that a program is started for.
+    pub(crate) model: Option<ModelAddress>,
     pub(crate) environment: Environment,
     /// Variables that every program of a conversation gets, if they are set.
     pub(crate) pass_env: Vec<String>,
@@ -57,6 +60,8 @@ impl PlaceholderValues {
             "here" => path(&self.here),
             "bin" => path(&self.bin),
             "port" => self.port.map(|port| port.to_string()),
+            "model_url" => self.model.as_ref().map(|model| model.url.clone()),
+            "model_key" => self.model.as_ref().map(|model| model.key.clone()),
             _ => match name.strip_prefix("env:") {
                 Some(variable) => Some(self.variable(variable)?),
                 None => None,
@@ -97,6 +102,18 @@ impl PlaceholderValues {
         Ok(env)
     }
 
+    /// Adds what clients of models read, in place of what is there: the agent must not reach another model. A proxy is passed by.
+    pub(crate) fn add_model(&self, env: &mut BTreeMap<String, String>) {
+        let Some(model) = &self.model else { return };
+        env.extend(model.variables().into_iter().map(|(name, value)| (name.to_owned(), value)));
+        for name in ["NO_PROXY", "no_proxy"] {
+            let known = env.get(name).cloned().or_else(|| (self.environment)(name));
+            let known = known.filter(|hosts| !hosts.trim().is_empty());
+            let hosts = known.map_or_else(String::new, |hosts| format!("{hosts},"));
+            env.insert(name.to_owned(), format!("{hosts}127.0.0.1,localhost"));
+        }
+    }
+
     /// The variables that the project passes on to every program; from now on secrets.
     pub(crate) fn passed_env(&self) -> Vec<(String, Secret)> {
         let value = |name: &String| Some((name.clone(), (self.environment)(name)?));
@@ -126,6 +143,7 @@ mod tests {
             here: "/p/examples".into(),
             bin: "/b".into(),
             port: Some(8080),
+            model: None,
             environment: Arc::new(|name| (name == "TOKEN").then(|| "hush-hush".to_owned())),
             pass_env: vec!["TOKEN".to_owned(), "UNSET".to_owned()],
             redactor: Redactor::default(),

@@ -14,6 +14,7 @@ use proctor_llm::request_hash;
 use proctor_redact::names_a_secret;
 use serde_json::{Map, Value, json};
 
+use super::endpoints;
 use super::models::MAX_TOKENS;
 use super::placeholder_values::PlaceholderValues;
 use crate::tools::stub_spec;
@@ -55,6 +56,7 @@ pub(super) fn of_agent(
         "chat": fields.chat.as_ref().map(|chat| of_chat(chat, placeholders)),
         "http": fields.http.as_ref().map(|http| of_http(http, placeholders)),
         "script": fields.script.as_deref().map(script),
+        "model": fields.model.as_deref().map(|model| digest(&endpoints::described(model))),
         "tools": tools(&specs.tools.iter().map(|(name, stubs)| (name.as_str(), &stubs.0[..])).collect()),
         "servers": servers(specs),
     }))

@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use proctor_dialogue::ModelFields;
+use proctor_endpoint::Forward;
+use proctor_llm::cassette::{Tape, Tapes};
 use proctor_llm::{Budget, Cache, Cost, Player, Recorder, UnknownPrice, WaitCounts};
 use proctor_redact::{Redactor, SHORTEST_SECRET};
 use proctor_traces::Traces;
@@ -17,6 +19,7 @@ use serde_json::Map;
 use super::made_parties::MadeParties;
 use super::models::MadeModel;
 use super::{Cassette, PartySetupError, Settings};
+use crate::agent::{EndpointHost, EndpointNotes};
 use crate::failure::Failure;
 use crate::judge_marks::MarkSource;
 use crate::open_cassette::OpenCassette;
@@ -42,6 +45,10 @@ struct Inner {
     cassette: Mutex<Option<OpenCassette>>,
     traces: Arc<Traces>,
     waits: Arc<WaitCounts>,
+    endpoint_host: Arc<EndpointHost>,
+    endpoint_notes: Arc<EndpointNotes>,
+    tapes: Tapes,
+    forwards: Mutex<MadeParties<ModelFields, Result<Arc<Forward>, Failure>>>,
     notes_given: AtomicBool,
 }
 
@@ -104,6 +111,29 @@ impl SharedResources {
         models.get(name, fields, here, make)
     }
 
+    pub(super) fn endpoint_host(&self) -> Arc<EndpointHost> {
+        Arc::clone(&self.0.endpoint_host)
+    }
+
+    pub(super) fn endpoint_notes(&self) -> Arc<EndpointNotes> {
+        Arc::clone(&self.0.endpoint_notes)
+    }
+
+    pub(super) fn tape(&self, path: &Path, may_be_new: bool) -> Result<Arc<Tape>, Failure> {
+        Ok(self.0.tapes.open(path, may_be_new, &self.0.redactor)?)
+    }
+
+    /// The real model of this description that agents' calls are forwarded to: its limits hold for all of them together.
+    pub(super) fn forward(
+        &self,
+        fields: &ModelFields,
+        here: &Path,
+        make: impl FnOnce() -> Result<Arc<Forward>, Failure>,
+    ) -> Result<Arc<Forward>, Failure> {
+        let mut forwards = self.0.forwards.lock().unwrap_or_else(PoisonError::into_inner);
+        forwards.get("", fields, here, make)
+    }
+
     pub(super) fn budget(&self, settings: &Settings) -> Option<Arc<Budget>> {
         let make = |limit| Arc::new(Budget::new(Cost::from_dollars(limit), UnknownPrice::Refuse));
         self.0.budget.get_or_init(|| settings.budget_usd.map(make)).clone()
@@ -146,6 +176,7 @@ impl SharedResources {
         let mut notes = self.0.sandboxes.notes();
         notes.extend(self.0.traces.notes());
         notes.extend(waits_note(&self.0.waits));
+        notes.extend(self.0.endpoint_notes.take());
         for variable in &*self.0.short_secrets.lock().unwrap_or_else(PoisonError::into_inner) {
             notes.push(format!(
                 "the value of {variable} has less than {SHORTEST_SECRET} characters: it is not filtered from what is written"

@@ -88,6 +88,7 @@ fn make(
         root: setup.root,
         bin: setup.bin,
         port: None,
+        model: None,
         environment: setup.environment,
         pass_env: setup.pass_env,
         redactor: redactor.clone(),

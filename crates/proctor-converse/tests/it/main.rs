@@ -9,6 +9,7 @@ mod in_language;
 mod judged;
 mod live_calls;
 mod many;
+mod model_endpoint;
 mod models;
 mod reports;
 mod saved;

@@ -81,6 +81,7 @@ impl World {
             cassette: Cassette::Off,
             cache: None,
             budget_usd: None,
+            record_tapes: false,
             seed: 7,
             shared: SharedResources::default(),
         };

@@ -3,13 +3,17 @@
 use proctor_text::truncate;
 
 use crate::expression::{EvaluationError, evaluate};
-use crate::format::{Assertion, BlockKind, Pattern, ToolExpectation};
+use crate::format::{Assertion, BlockKind, Pattern, PromptExpectation, ToolExpectation};
 use crate::transcript::{DoneCall, Scope, Transcript, Turn};
 
 use super::Decision;
 
 /// The most characters of an answer that a message quotes.
 const LONGEST_QUOTE: usize = 200;
+
+/// The most characters of a prompt that a message quotes, and the most prompts.
+const LONGEST_PROMPT: usize = 600;
+const PROMPTS_SHOWN: usize = 3;
 
 /// Why a check has no result.
 #[derive(Debug, thiserror::Error)]
@@ -22,6 +26,9 @@ pub(crate) enum CheckError {
         "the arguments of `{tool}` are unknown: the agent reported the call without them; say where they stand (`made_calls: {{list: …, arguments: /place}}`), report the call with its `arguments`, or leave out `with`"
     )]
     ArgumentsUnknown { tool: String },
+    /// Nothing is known of the prompts; the text says why.
+    #[error("{0}")]
+    PromptsUnknown(String),
     /// A recording or a cassette hides what the check is about.
     #[error(
         "it cannot be decided: {what} is kept with [redacted] in place of a secret; run the conversation with its agent instead of replaying it or judging it again"
@@ -105,6 +112,7 @@ pub(crate) fn decide(
             let shown = (cost * 1e6).round() / 1e6;
             decision(limit.accepts(cost), format!("it cost {shown}"))
         }
+        Assertion::Prompt(prompt) => decide_prompt(prompt, &turns, transcript),
         Assertion::Expression(expression) => {
             let holds = evaluate(expression, transcript, scope)?;
             decision(holds, format!("it gave {holds}"))
@@ -117,6 +125,60 @@ pub(crate) fn decide(
         | Assertion::Intent(_)
         | Assertion::Command(_)
         | Assertion::Block(_) => Err(CheckError::DecidedElsewhere),
+    }
+}
+
+/// Whether one of the prompts has all that is looked for. Where there was no prompt there is nothing to look at: neither that it stands
+/// there nor that it does not can be said.
+fn decide_prompt(
+    expected: &PromptExpectation,
+    turns: &[&Turn],
+    transcript: &Transcript,
+) -> Result<Decision, CheckError> {
+    let unknown = |reason: String| Err(CheckError::PromptsUnknown(reason));
+    if let Some(reason) = transcript.reports.no_prompts_reason() {
+        return unknown(reason);
+    }
+    if let Some(turn) = turns.iter().find(|turn| turn.prompts.is_none()) {
+        return unknown(format!("the prompts of turn {} were not recorded", turn.number));
+    }
+    let prompts: Vec<&str> = turns
+        .iter()
+        .filter_map(|turn| turn.prompts.as_ref())
+        .flatten()
+        .map(String::as_str)
+        .collect();
+    if prompts.is_empty() {
+        return unknown(
+            "the agent made no call to its model endpoint here, so there is no prompt to look at; does it use the address in OPENAI_BASE_URL or ANTHROPIC_BASE_URL?"
+                .into(),
+        );
+    }
+    let patterns = expected.patterns();
+    let mut hidden = false;
+    let mut holds = false;
+    for prompt in &prompts {
+        let found: Vec<_> =
+            patterns.iter().map(|pattern| transcript.has_match(pattern, prompt)).collect();
+        holds |= found.iter().all(|found| *found == Some(true));
+        hidden |= !found.contains(&Some(false)) && found.contains(&None);
+    }
+    if hidden && !holds {
+        return Err(CheckError::Masked { what: "a prompt".into() });
+    }
+    Ok(Decision { holds, actual: quoted_prompts(&prompts) })
+}
+
+fn quoted_prompts(prompts: &[&str]) -> String {
+    let quoted = |prompt: &&str| format!("{:?}", truncate(prompt, LONGEST_PROMPT));
+    match prompts {
+        [only] => format!("the prompt was {}", quoted(only)),
+        prompts => {
+            let shown: Vec<String> = prompts.iter().take(PROMPTS_SHOWN).map(quoted).collect();
+            let more = prompts.len().saturating_sub(PROMPTS_SHOWN);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            format!("the prompts were {}{more}", shown.join(", "))
+        }
     }
 }
 

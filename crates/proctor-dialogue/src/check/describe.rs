@@ -59,6 +59,7 @@ fn describe_assertion(assertion: &Assertion) -> String {
         Assertion::TurnCount(count) => format!("take {count} turns"),
         Assertion::LatencyMs(limit) => format!("answer in {limit} ms"),
         Assertion::CostUsd(limit) => format!("cost {limit} US dollars"),
+        Assertion::Prompt(prompt) => format!("send its model a prompt with {prompt}"),
         Assertion::Expression(expression) => format!("make true: {}", expression.source()),
         Assertion::Command(command) => format!("pass the command `{}`", command.0.join(" ")),
         Assertion::Block(block) => block.description.clone(),
@@ -96,6 +97,7 @@ pub(crate) fn evaluation_type(assertion: &Assertion) -> &'static str {
         Assertion::TurnCount(_) => "turn_count",
         Assertion::LatencyMs(_) => "latency",
         Assertion::CostUsd(_) => "cost",
+        Assertion::Prompt(_) => "prompt",
         Assertion::Expression(_) | Assertion::Command(_) => "custom",
         Assertion::Block(block) => match block.kind {
             BlockKind::Quality => "quality",

@@ -269,6 +269,8 @@ pub struct AgentAnswer {
     pub first_token_ms: Option<f64>,
     /// What it cost.
     pub cost_usd: Option<f64>,
+    /// What it sent to its model endpoint, call by call; `None` where that is not known.
+    pub prompts: Option<Vec<String>>,
     /// Whether it wants no answer to the tools it asks for: their results are there in the next turn.
     pub ends_turn: bool,
     /// Whether it lists the calls that the agent made itself; an empty list says that there were none. Counts only for

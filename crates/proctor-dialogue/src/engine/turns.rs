@@ -110,6 +110,8 @@ impl Engine {
             if !calls_known && turn.calls_unknown_reason.is_none() {
                 turn.calls_unknown_reason = answer.calls_unknown_reason;
             }
+            let before = if self.answers == 0 { Some(Vec::new()) } else { turn.prompts.take() };
+            turn.prompts = before.zip(answer.prompts).map(|(before, new)| [before, new].concat());
             // As it is recorded: `rejudge` compares the same number.
             let taken = answer.duration_ms.map(|taken| Millis::new(taken).get());
             turn.latency_ms = sum(self.answers, turn.latency_ms, taken);

@@ -10,6 +10,7 @@ use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::endpoint::ModelEndpoint;
 use super::program::CommandWords;
 use super::sandbox::Sandbox;
 use super::schema::{
@@ -71,6 +72,8 @@ pub struct AgentFields {
     pub env: BTreeMap<String, String>,
     /// How the program is confined.
     pub sandbox: Option<Sandbox>,
+    /// The model behind the agent: the program is given the address of an endpoint that answers, and each conversation has a process of its own.
+    pub model: Option<Box<ModelEndpoint>>,
     /// When a started server is ready.
     pub ready: Option<Readiness>,
     /// An endpoint in the shape of chat completions.
@@ -360,6 +363,9 @@ fn agent_rules(schema: &mut Schema) {
     demand(schema, traced(), started());
     let cut_off = with("sandbox", with("network", json!({"const": "none"})));
     exclude(schema, cut_off, traced());
+    demand(schema, given("model"), started());
+    exclude(schema, given("model"), given("processes"));
+    exclude(schema, given("model"), with("sandbox", with("network", json!({"const": "none"}))));
     demand(schema, given("ready"), vec![given("command")]);
     demand(schema, given("ready"), served());
     demand(schema, given("made_calls"), served());
@@ -440,9 +446,27 @@ impl AgentFields {
             (_, 2..) => Some("`python`, `node`, `chat`, `http` and `script` exclude each other"),
             _ => self
                 .target_problem()
+                .or_else(|| self.model_problem())
                 .or_else(|| self.program_problem())
                 .or_else(|| self.answers_problem())
                 .or_else(|| self.calls_problem()),
+        }
+    }
+
+    /// What would keep the model endpoint from working.
+    fn model_problem(&self) -> Option<&'static str> {
+        let model = self.model.as_ref()?;
+        match () {
+            () if !self.starts_program() => Some(
+                "`model` is for agents whose program Proctor starts (`python`, `node`, `command`): it is given the address of the model",
+            ),
+            () if self.processes.is_some() => Some(
+                "`processes` and `model` exclude each other: with `model`, each conversation has a process of its own, which knows the address of its model",
+            ),
+            () if self.sandbox.as_ref().is_some_and(Sandbox::has_no_network) => Some(
+                "`network: none` of `sandbox` would cut the agent off from its model endpoint; leave it out, or write `network: host`",
+            ),
+            () => model.problem(),
         }
     }
 

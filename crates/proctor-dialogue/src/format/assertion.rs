@@ -10,7 +10,10 @@ use serde::Deserialize;
 
 use super::block::Block;
 use super::matcher::{Matcher, NumberMatcher};
-use super::schema::{NOT_BLANK, no_blank_items, not_blank, not_empty, or_nothing, program_first};
+use super::schema::{
+    NOT_BLANK, also, exclude, given, no_blank_items, not_blank, not_empty, or_nothing,
+    program_first, with,
+};
 use super::shorthand::{Expression, OneOrMany, Pattern, text_or_mapping};
 use proctor_yaml::At;
 
@@ -52,6 +55,8 @@ pub enum Assertion {
     LatencyMs(NumberMatcher),
     /// What the answers cost, in US dollars.
     CostUsd(NumberMatcher),
+    /// A prompt that the agent sent to its model endpoint contains or matches something.
+    Prompt(PromptExpectation),
     /// A CEL expression is true.
     Expression(Expression),
     /// A command, given the conversation as JSON, exits with 0.
@@ -82,6 +87,7 @@ impl Assertion {
         "turn_count",
         "latency_ms",
         "cost_usd",
+        "prompt",
         "expression",
         "command",
     ];
@@ -146,6 +152,7 @@ impl Assertion {
                 let empty = blank(&grounding.claims) || blank(&grounding.from_tools);
                 empty.then_some(EmptyAssertion::Text("grounded"))
             }
+            Self::Prompt(prompt) => prompt.is_empty().then_some(EmptyAssertion::List("prompt")),
             // These cannot be empty, or an empty one says something.
             Self::Topic(_)
             | Self::ReachedTopic(_)
@@ -158,6 +165,82 @@ impl Assertion {
         }
     }
 }
+
+/// What must stand in one prompt.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PromptExpectation {
+    /// All of these texts.
+    pub contains: Vec<String>,
+    /// All of these patterns.
+    pub matches: Vec<Pattern>,
+}
+
+impl PromptExpectation {
+    /// Whether it looks for nothing.
+    pub fn is_empty(&self) -> bool {
+        let blank = |texts: &[String]| texts.iter().any(|text| text.trim().is_empty());
+        (self.contains.is_empty() && self.matches.is_empty()) || blank(&self.contains)
+    }
+
+    /// Whether all of it stands in this prompt.
+    pub fn occurs_in(&self, prompt: &str) -> bool {
+        self.contains.iter().all(|text| prompt.contains(text.as_str()))
+            && self.matches.iter().all(|pattern| pattern.occurs_in(prompt))
+    }
+
+    /// Texts and patterns, all as patterns.
+    pub(crate) fn patterns(&self) -> Vec<Pattern> {
+        let literal = |text: &String| Pattern::new(&regex::escape(text)).ok();
+        let literals = self.contains.iter().filter_map(literal);
+        literals.chain(self.matches.iter().cloned()).collect()
+    }
+}
+
+impl std::fmt::Display for PromptExpectation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let texts = self.contains.iter().map(|text| format!("{text:?}"));
+        let patterns = self.matches.iter().map(|pattern| format!("/{}/", pattern.source()));
+        f.write_str(&texts.chain(patterns).collect::<Vec<_>>().join(" and "))
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(transform = prompt_rules)]
+struct PromptFields {
+    /// Texts that stand in it.
+    #[serde(default)]
+    contains: Option<OneOrMany<String>>,
+    /// Patterns that occur in it.
+    #[serde(default)]
+    matches: Option<OneOrMany<Pattern>>,
+}
+
+fn prompt_rules(schema: &mut schemars::Schema) {
+    let filled = serde_json::json!({
+        "type": ["string", "array"], "minItems": 1, "pattern": NOT_BLANK, "items": {"pattern": NOT_BLANK},
+    });
+    let key = |key: &str| with(key, filled.clone());
+    also(schema, serde_json::json!({"anyOf": [key("contains"), key("matches")]}));
+    for key in ["contains", "matches"] {
+        exclude(schema, given(key), serde_json::json!({"not": with(key, filled.clone())}));
+    }
+}
+
+impl From<PromptFields> for PromptExpectation {
+    fn from(fields: PromptFields) -> Self {
+        let contains = fields.contains.map(|texts| texts.0).unwrap_or_default();
+        Self { contains, matches: fields.matches.map(|patterns| patterns.0).unwrap_or_default() }
+    }
+}
+
+text_or_mapping!(
+    PromptExpectation,
+    PromptFields,
+    "a text or a mapping with `contains` or `matches`",
+    text: {"type": "string", "pattern": NOT_BLANK},
+    |text| PromptExpectation { contains: vec![text.to_owned()], matches: Vec::new() }
+);
 
 /// A call to a tool.
 #[derive(Debug, Clone, Default, PartialEq)]

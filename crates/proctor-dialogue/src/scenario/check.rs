@@ -4,8 +4,8 @@ use std::num::NonZeroU32;
 
 use crate::engine::DEFAULT_MAX_TURNS;
 use crate::format::{
-    AgentSpec, Assertion, Criterion, EmptyAssertion, ExampleSpec, Group, ModelSpec, Ordered,
-    Sandbox, ScenarioSet, Simulate, Step, StopWhen, TimeSpan, Topic, Trigger,
+    AgentSpec, Assertion, Criterion, EmptyAssertion, ExampleSpec, Group, ModelEndpoint, ModelSpec,
+    Ordered, Sandbox, ScenarioSet, Simulate, Step, StopWhen, TimeSpan, Topic, Trigger,
 };
 use proctor_yaml::{At, Finding, Findings, Place};
 
@@ -113,6 +113,16 @@ fn check_criteria(group: &Group, findings: &mut Findings) {
     }
 }
 
+/// The model behind an agent says in one way who answers.
+fn check_endpoint(model: Option<&At<ModelEndpoint>>, findings: &mut Findings) {
+    if let Some(model) = model
+        && let Some(problem) = model.value.problem()
+    {
+        let keys = ["script", "record", "replay", "forward"];
+        findings.push(Finding::new(model.place, problem).absent(keys));
+    }
+}
+
 /// An agent or a model says in exactly one way how it is reached.
 fn check_participants(group: &Group, findings: &mut Findings) {
     if let Some(agent) = &group.agent
@@ -127,6 +137,7 @@ fn check_participants(group: &Group, findings: &mut Findings) {
         let keys = ["command", "chat", "http", "script"];
         findings.push(Finding::new(agent.place, problem).absent(keys));
     }
+    check_endpoint(group.model.as_ref(), findings);
     if group.tools.none
         && let Some(server) = group.mcp.values().next()
     {
@@ -200,6 +211,7 @@ pub(super) fn check_example(
     check_blank("tags", spec.tags.iter().map(String::as_str), place, checker.findings);
     check_blank("skip` or `pending", reasons, place, checker.findings);
     check_rate(spec.pass_rate.as_ref(), checker.findings);
+    check_endpoint(spec.model.as_ref(), checker.findings);
     if spec.steps.is_empty() && spec.skip.is_none() && spec.pending.is_none() {
         let finding = Finding::new(place, format!("`{}` has no `steps`", spec.it.value))
             .absent(["steps", "skip", "pending"]);

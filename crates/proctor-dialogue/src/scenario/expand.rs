@@ -138,6 +138,7 @@ impl Expansion<'_> {
         };
         let settings = &inherited.settings;
         check::check_example(spec, place, settings, self.findings);
+        let (group, parties) = self.parties_of(spec, inherited);
         self.examples.push(Example {
             id,
             path,
@@ -156,8 +157,8 @@ impl Expansion<'_> {
                 .as_ref()
                 .or(settings.pass_rate.as_ref())
                 .map(|rate| rate.value),
-            group: inherited.key.clone(),
-            parties: Arc::clone(&inherited.parties),
+            group,
+            parties,
             simulator: Arc::clone(&inherited.simulator),
             criteria: Arc::clone(&inherited.criteria),
             topics: match &spec.topics {
@@ -169,6 +170,24 @@ impl Expansion<'_> {
             evaluate: spec.evaluate.clone(),
             row: row.map(|row| Arc::clone(row.shared)),
         });
+    }
+}
+
+impl Expansion<'_> {
+    /// Those of the group. An example with a model of its own is a group of its own: its parties are not those of the others.
+    fn parties_of(
+        &mut self,
+        spec: &ExampleSpec,
+        inherited: &InheritedSettings,
+    ) -> (GroupKey, Arc<PartySpecs>) {
+        if spec.model.is_none() {
+            return (inherited.key.clone(), Arc::clone(&inherited.parties));
+        }
+        self.groups += 1;
+        let key = GroupKey { file: self.file.name.clone(), number: self.groups };
+        let parties =
+            PartySpecs { agent_model: spec.model.clone(), ..PartySpecs::clone(&inherited.parties) };
+        (key, Arc::new(parties))
     }
 }
 
@@ -196,6 +215,7 @@ impl InheritedSettings {
         settings.repeat = group.repeat.or(outer.repeat);
         settings.pass_rate = group.pass_rate.clone().or_else(|| outer.pass_rate.clone());
         settings.agent = group.agent.clone().or_else(|| outer.agent.clone());
+        settings.model = group.model.clone().or_else(|| outer.model.clone());
         settings.judge = merged_judge(outer.judge.as_ref(), group.judge.as_ref());
         settings.models.extend(group.models.clone());
         settings.tools.extend(&group.tools);
@@ -215,6 +235,7 @@ impl InheritedSettings {
         }
         let parties = PartySpecs {
             agent: settings.agent.clone(),
+            agent_model: settings.model.clone(),
             models: settings.models.clone(),
             judge: settings.judge.clone().unwrap_or_default(),
             simulator: settings.simulator.model.clone(),

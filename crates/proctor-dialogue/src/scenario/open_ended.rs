@@ -50,6 +50,7 @@ impl OpenEnded {
     fn new(group: Group) -> Self {
         let parties = PartySpecs {
             agent: group.agent,
+            agent_model: group.model,
             models: group.models,
             judge: group.judge.unwrap_or_default(),
             simulator: group.simulator.model.clone(),

@@ -5,6 +5,7 @@
 
 mod endpoint;
 mod failure;
+mod forward;
 mod post;
 mod transport;
 
@@ -18,6 +19,7 @@ use tokio::time::Instant;
 pub use endpoint::{Endpoint, WallClock};
 pub(crate) use failure::Peer;
 pub use failure::parse_retry_after;
+pub use forward::ForwardedCall;
 pub use post::{JsonEndpoint, JsonReplies};
 pub(crate) use transport::{HttpCall, ResponseBody, Transport};
 

@@ -1,10 +1,12 @@
-//! The two wire formats, as pure functions between [`Request`], JSON and [`AnswerParts`].
+//! The wire formats, as pure functions between [`Request`], JSON and [`AnswerParts`].
 //!
 //! A dialect encodes a request, decodes a whole body, and folds the events of a stream. None of
 //! it touches a socket; the transport feeds it and adds times.
 
 mod anthropic;
 mod openai;
+mod protocol;
+mod responses;
 
 use proctor_text::shorten;
 use serde_json::{Map, Value};
@@ -13,6 +15,8 @@ use crate::answer::{StopReason, Usage};
 use crate::error::ErrorKind;
 use crate::request::{Request, ToolCall};
 use crate::sse::SseEvent;
+
+pub use self::protocol::Protocol;
 
 /// A wire format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

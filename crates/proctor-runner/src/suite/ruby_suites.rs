@@ -118,6 +118,7 @@ mod tests {
             cassette: Cassette::Off,
             cache: None,
             budget_usd: None,
+            record_tapes: false,
             seed: 1,
             shared: SharedResources::default(),
         }

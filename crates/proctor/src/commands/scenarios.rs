@@ -68,6 +68,7 @@ pub(super) fn settings(
         cassette: Cassette::Off,
         cache: None,
         budget_usd: config.conversations.how.budget_usd,
+        record_tapes: false,
         seed: seed.unwrap_or_else(hard_to_guess),
         shared: SharedResources::with_redactor(secrets::redactor().clone()),
     })
@@ -96,6 +97,7 @@ pub(super) fn apply(
         settings.shared = shared.clone();
         settings.budget_usd = conversation.budget.or(settings.budget_usd);
         settings.saved = saved.cloned();
+        settings.record_tapes = conversation.record_tapes;
         if let Some(name) = &conversation.agent {
             if !settings.agents.contains_key(name) {
                 let known: Vec<&str> = settings.agents.keys().map(String::as_str).collect();

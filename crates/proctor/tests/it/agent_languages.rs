@@ -52,6 +52,30 @@ fn the_sample_of_traces_passes() {
 }
 
 #[test]
+fn the_samples_of_the_page_on_the_model_endpoint_pass() {
+    let env = TestEnv::new();
+    let files = files_of(&repository().join("docs/model-endpoint.md"));
+    assert_eq!(files.len(), 4);
+    for (name, text) in &files {
+        env.write(name, text);
+    }
+    let ran = env.run(&["run"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.terminal());
+    env.recorded().assert_accounted(2);
+    env.assert_no_process_left();
+    // A script that is used up is no pass, and what the prompt says is held to.
+    let (name, text) = &files[1];
+    env.write(name, &text.replace("        - We open at nine.\n", ""));
+    let ran = env.run(&["run", name.as_str()]);
+    assert_eq!(ran.code, Some(1), "{}", ran.terminal());
+    assert!(ran.terminal().contains("all of its answers are used"), "{}", ran.terminal());
+    env.write(name, &text.replace("prompt: \"tool: 9-17\"", "prompt: \"tool: 8-12\""));
+    let ran = env.run(&["run", name.as_str()]);
+    assert_eq!(ran.code, Some(1), "{}", ran.terminal());
+    assert!(ran.terminal().contains("tool: 8-12"), "{}", ran.terminal());
+}
+
+#[test]
 fn what_init_writes_passes() {
     for language in ["python", "node"] {
         let env = TestEnv::new();

@@ -15,6 +15,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         "proctor-converse",
         &[
             "proctor-dialogue",
+            "proctor-endpoint",
             "proctor-events",
             "proctor-llm",
             "proctor-process",
@@ -29,6 +30,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         &["proctor-process", "proctor-redact", "proctor-ruby", "proctor-sandbox", "proctor-tools"],
     ),
     ("proctor-dialogue", &["proctor-events", "proctor-yaml"]),
+    ("proctor-endpoint", &["proctor-llm", "proctor-process", "proctor-redact"]),
     ("proctor-events", &[]),
     ("proctor-examples", &["proctor-process", "proctor-redact"]),
     (
@@ -89,6 +91,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         &[
             "proctor-converse",
             "proctor-dialogue",
+            "proctor-endpoint",
             "proctor-events",
             "proctor-llm",
             "proctor-process",
@@ -123,6 +126,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         &[
             "proctor-converse",
             "proctor-dialogue",
+            "proctor-endpoint",
             "proctor-events",
             "proctor-llm",
             "proctor-process",
@@ -195,6 +199,7 @@ const HELPERS: [&str; 2] = ["proctor-files", "proctor-text"];
 const ALL: &[&str] = &[
     "proctor-converse",
     "proctor-dialogue",
+    "proctor-endpoint",
     "proctor-llm",
     "proctor-compare",
     "proctor-config",

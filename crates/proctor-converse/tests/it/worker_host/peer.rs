@@ -60,6 +60,7 @@ fn settings(folder: &std::path::Path) -> Settings {
         cassette: Cassette::Off,
         cache: None,
         budget_usd: None,
+        record_tapes: false,
         seed: 7,
         shared: SharedResources::default(),
     }

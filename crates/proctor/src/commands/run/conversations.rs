@@ -28,6 +28,10 @@ pub(crate) struct ConversationArguments {
     #[arg(long, value_enum, value_name = "HOW", default_value_t, hide_short_help = true)]
     pub(crate) replay_by: ReplayBy,
 
+    /// Record the tapes of agents' models anew (`model: {replay: …}` in scenarios), from the models under `forward:`
+    #[arg(long, hide_short_help = true)]
+    pub(crate) record_tapes: bool,
+
     /// What judge and simulator may cost in all, in US dollars; beyond that nothing more is begun
     #[arg(long, value_name = "USD")]
     pub(crate) budget: Option<f64>,
