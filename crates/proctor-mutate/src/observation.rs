@@ -63,8 +63,9 @@ fn not_in_force(run: &ForkedRun, proof: Proof) -> Option<Observation> {
     let reason = match proof {
         Proof::Fork if told("stale") => "the old code is still called",
         Proof::Fork if !told("reached") => "the changed code was not reached",
-        Proof::Checkpoint if !told("reached") => "the file was not loaded",
-        Proof::Fresh { substituted: false } if !told("reached") => "the file was not loaded",
+        Proof::Checkpoint | Proof::Fresh { substituted: false } if !told("reached") => {
+            "the file was not loaded"
+        }
         Proof::Nothing | Proof::Fork | Proof::Checkpoint | Proof::Fresh { .. } => return None,
     };
     Some(Observation::NotInForce(reason.to_owned()))
