@@ -77,4 +77,5 @@ mod workspace_escapes;
 mod workspaces;
 
 #[path = "../../../proctor-tui/tests/it/tmux.rs"]
+#[expect(dead_code, reason = "the tests of the screen itself press more keys")]
 mod tmux;
