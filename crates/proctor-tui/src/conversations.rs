@@ -157,7 +157,7 @@ mod tests {
         for line in lines {
             let event = Event::from_json(line).unwrap();
             run.apply(&event);
-            conversations.observe(&event, [&TextLine::new(None, &event.type_name())]);
+            conversations.observe(&event, [&TextLine::new(None, event.type_name())]);
         }
         let shown = |row: &ConversationRow<'_>| {
             let activity = row.activity;

@@ -16,7 +16,7 @@ use crate::app::{App, CanRunAgain, Setup};
 use crate::clipboard::copy_sequence;
 use crate::input::{Command, Input};
 use crate::source::{EventList, EventSource, SourcePoll};
-use crate::terminal::{Screen, input};
+use crate::terminal::{InputState, Screen, input, wait_for_input};
 
 /// The time between two drawings: 20 a second.
 const FRAME: Duration = Duration::from_millis(50);
@@ -99,7 +99,7 @@ pub fn run(
     let began = Instant::now();
     let mut driver =
         Driver { screen, app, source, on_command, began, ended: false, quit: false, left: false };
-    driver.run(&options.stop)?;
+    driver.run(|| options.stop.load(Ordering::Relaxed))?;
     let Driver { screen, app, source, left, .. } = driver;
     Ok(ScreenOutcome {
         finished: app.is_finished(),
@@ -109,10 +109,12 @@ pub fn run(
     })
 }
 
-/// Opens the screen of a finished run again, at its failures, until the reader leaves. Returns the examples that are to be run again.
+/// Opens the screen of a finished run again, at its failures, until the reader leaves or `stop` says so: a terminal that is gone
+/// has nobody who could leave. Returns the examples that are to be run again.
 pub fn review(
     closed: ClosedScreen,
     can_run_again: CanRunAgain,
+    stop: impl Fn() -> bool,
 ) -> Result<Vec<ExampleId>, TuiError> {
     let screen = Screen::open().map_err(TuiError::Terminal)?;
     let ClosedScreen(mut app) = closed;
@@ -126,7 +128,7 @@ pub fn review(
     let (source, began) = (EventList(std::iter::empty()), Instant::now());
     let mut driver =
         Driver { screen, app, source, on_command, began, ended: true, quit: false, left: false };
-    driver.run(&AtomicBool::new(false))?;
+    driver.run(stop)?;
     drop(driver);
     Ok(wanted)
 }
@@ -144,11 +146,11 @@ struct Driver<S, F> {
 }
 
 impl<S: EventSource, F: FnMut(&Command)> Driver<S, F> {
-    fn run(&mut self, stop: &AtomicBool) -> Result<(), TuiError> {
+    fn run(&mut self, stop: impl Fn() -> bool) -> Result<(), TuiError> {
         let size = self.screen.size().map_err(TuiError::Terminal)?;
         self.update(size)?;
         let mut last_drawn: Option<Instant> = None;
-        while !self.quit && !stop.load(Ordering::Relaxed) {
+        while !self.quit && !stop() {
             self.update(Input::Tick(self.began.elapsed()))?;
             let behind = self.take_events()?;
             let wait = FRAME.saturating_sub(last_drawn.map_or(FRAME, |drawn| drawn.elapsed()));
@@ -169,9 +171,12 @@ impl<S: EventSource, F: FnMut(&Command)> Driver<S, F> {
 
     /// Waits for keys, but not longer than this, and takes all there are.
     fn take_keys(&mut self, wait: Duration) -> Result<(), TuiError> {
-        let mut wait = wait;
-        while event::poll(wait).map_err(TuiError::Terminal)? && !self.quit {
-            wait = Duration::ZERO;
+        if wait_for_input(wait).map_err(TuiError::Terminal)? == InputState::HungUp {
+            self.quit = true;
+            self.left = true;
+            return Ok(());
+        }
+        while event::poll(Duration::ZERO).map_err(TuiError::Terminal)? && !self.quit {
             if let Some(input) = input(&event::read().map_err(TuiError::Terminal)?) {
                 self.update(input)?;
             }

@@ -1,23 +1,53 @@
 //! The terminal, borrowed: taken over when the screen opens, given back on every way out.
 
-use std::io::{self, Stdout, Write as _, stdout};
+use std::io::{self, IsTerminal as _, Stdout, Write as _, stdout};
 use std::panic::{self, PanicHookInfo};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::Show;
-use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
 use crate::app::App;
 use crate::draw::draw;
 use crate::input::{Input, Key, KeyPress};
+
+/// Whether the terminal is still there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum InputState {
+    Open,
+    HungUp,
+}
+
+/// Waits until there is input, or the time is over. crossterm itself never returns from a terminal that was closed: it reads its end
+/// again and again.
+pub(crate) fn wait_for_input(wait: Duration) -> io::Result<InputState> {
+    let input = io::stdin();
+    if !input.is_terminal() {
+        // Keys come from the controlling terminal, which crossterm opens itself.
+        return event::poll(wait).map(|_| InputState::Open);
+    }
+    let mut descriptors = [PollFd::new(&input, PollFlags::IN)];
+    let wait = Timespec::try_from(wait).unwrap_or_default();
+    match poll(&mut descriptors, Some(&wait)) {
+        // A signal: the size of the window may have changed.
+        Ok(_) | Err(Errno::INTR) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let gone = descriptors[0].revents().intersects(PollFlags::HUP | PollFlags::ERR);
+    Ok(if gone { InputState::HungUp } else { InputState::Open })
+}
 
 /// The terminal while we have it. Dropping it gives it back.
 pub(crate) struct Screen {

@@ -1,6 +1,6 @@
 //! The screen of a run on a real terminal: rows of conversations, and the failures after the end.
 
-use crate::env::TestEnv;
+use crate::env::{TestEnv, wait_until};
 use crate::tmux::Session;
 
 const AGENT: &str =
@@ -64,7 +64,10 @@ fn a_run_that_passed_gives_the_prompt_back() {
 #[test]
 fn who_asked_for_the_screen_may_look_around_in_a_run_that_passed() {
     let env = project(PASSES);
-    let session = terminal(&env, "run --ui interactive");
+    let session = terminal(&env, "run --ui interactive --junit report.xml");
+    // The report is written between the screen of the run and the one that stays.
+    wait_until("a report", || env.project.join("report.xml").exists());
+    wait_until("the screen", || session.is_full_screen());
     session.wait_for("─ 1 conversation · 1 done ");
     session.press(&["Enter"]);
     session.wait_for("Agent  Hello! How can I help?");
@@ -73,4 +76,14 @@ fn who_asked_for_the_screen_may_look_around_in_a_run_that_passed() {
     session.press(&["q"]);
     session.wait_for("ended with 0");
     session.expect_restored_and_end();
+}
+
+/// A terminal that is closed must not leave a process behind that looks for keys for ever.
+#[test]
+fn a_terminal_that_is_closed_ends_the_walk() {
+    let env = project(FAILS);
+    let session = terminal(&env, "run");
+    session.wait_for("x X run again");
+    drop(session);
+    wait_until("the end of the process", || env.processes().is_empty());
 }

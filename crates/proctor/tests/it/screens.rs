@@ -52,13 +52,14 @@ fn a_run_that_fails() {
           User: hello
           Agent: Hello! How can I help?
           ✗ turn 1: expected to match /name/, but the agent said "Hello! How can I help?"
-          ./greeting.scenario.yaml:6
+          ./greeting.scenario.yaml:7
 
     Failures:
 
       1) Greeting > asks for the name
          ./greeting.scenario.yaml:6 · failed (fault: agent) · [TIME]
            turn 1: expected to match /name/, but the agent said "Hello! How can I help?"
+         # ./greeting.scenario.yaml:7
          turn 1
            User   hello
            Agent  Hello! How can I help?
@@ -222,7 +223,7 @@ fn runs_and_one_of_them() {
             turn 1: expected to match /name/, but the agent said "Hello! How can I help?"
         ExpectationFailed:
           turn 1: expected to match /name/, but the agent said "Hello! How can I help?"
-          at ./greeting.scenario.yaml:6
+          at ./greeting.scenario.yaml:7
     --- exit 0
     "#);
     assert_snapshot!(env.screen(&["validate", "last"]), @"

@@ -84,6 +84,7 @@ pub(super) struct Ended {
     pub(super) interrupted: bool,
     /// The interactive screen, if it is to open again for walking through the run.
     screen: Option<proctor_tui::ClosedScreen>,
+    signals: signals::Signals,
 }
 
 impl Ended {
@@ -93,7 +94,8 @@ impl Ended {
         can_run_again: CanRunAgain,
     ) -> Result<Vec<ExampleId>, CommandError> {
         let screen = self.screen.take();
-        let review = |screen| proctor_tui::review(screen, can_run_again);
+        let signalled = || self.signals.caught().is_some();
+        let review = |screen| proctor_tui::review(screen, can_run_again, signalled);
         Ok(screen.map(review).transpose()?.unwrap_or_default())
     }
 }
@@ -250,7 +252,7 @@ impl Prepared {
         }
         let screen = screen.filter(|_| screen::stays(arguments, &result.verdict));
         let interrupted = result.verdict.state() == RunState::Stopped;
-        Ok(Ended { code, run, interrupted, screen })
+        Ok(Ended { code, run, interrupted, screen, signals })
     }
 }
 
