@@ -15,7 +15,8 @@ $VERBOSE = nil
 def try_way(way, job)
   extra = []
   begin
-    way["requires"].each { |path| require path }
+    # What was missing last is needed by what was missing before it.
+    (extra + way["requires"]).each { |path| require path }
   rescue NameError => e
     name = e.message[/uninitialized constant ([\w:]+)/, 1]
     parts = name.to_s.split("::")
@@ -24,12 +25,7 @@ def try_way(way, job)
     retry if file.nil? && name && job["library"] && (feature = library_of(e)) && !libraries.include?(feature) && libraries << feature
     raise if file.nil? || extra.include?(file)
 
-    extra << file
-    begin
-      require file
-    rescue NameError
-      retry
-    end
+    extra.unshift(file)
     retry
   end
   extra
