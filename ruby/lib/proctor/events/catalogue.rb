@@ -55,7 +55,8 @@ module Proctor
     define(:WorkerStarted, %i[worker pid generation time])
     define(:WorkerExited, %i[worker pid generation exit_status signal expected time])
     define(:WorkerLog, %i[worker line stream time])
-    define(:ModelCall, %i[example_id backend model purpose input_tokens output_tokens cost_usd duration_ms cached tries error time])
+    define(:ModelCall, %i[example_id backend model purpose input_tokens output_tokens cost_usd duration_ms cached tries error time],
+           :interface, :prompt, :text, :tool_calls)
     define(:AgentSpan, %i[example_id turn_number name span_id parent_span_id started_at duration_ms scope error attributes], :spans_left_out)
     define(:Progress, %i[completed total failures time])
 
