@@ -128,7 +128,7 @@ def live_run(situation, project, out, ui, reports_too):
 
 
 def on_screen(situation, project):
-    """The interactive screen on a terminal: the text after the screen has closed."""
+    """The interactive screen on a terminal: the text that stays when the screen, and the review of failures behind it, have closed."""
     out = Collected()
     for name, content in situation.files.items():
         project.write(name, content)
@@ -166,8 +166,8 @@ def on_screen(situation, project):
     LIVE.discard(process.pid)
     os.close(main)
     out.exit = process.returncode
-    text = data.decode("utf-8", "replace").rpartition("\x1b[?1049l")[2]
     import re
+    text = re.sub(r"\x1b\[\?1049h.*?(?:\x1b\[\?1049l|\Z)", "", data.decode("utf-8", "replace"), flags=re.S)
     text = re.sub(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[()][A-Z0-9]|\x1b[=>78]|\r", "", text)
     out.add("live:screen", text)
     return out
