@@ -48,6 +48,23 @@ RSpec.describe Proctor::Host::Line do
     expect(asked_on).to eq(waiting)
   end
 
+  it "waits on when the code that it runs kills the reading thread" do
+    reader = nil
+    waiting = Thread.new do
+      line.request("conversation.say", {}, conversation: "t1") do
+        reader = Thread.list.find { |thread| thread.name == "proctor-reader" && channel.thread?(thread) }.kill
+        { text: "killed" }
+      end
+    end
+    request = receive
+    send({ id: "h1", action: "agent.chat", conversation_id: "t1" })
+    expect(receive).to eq("reply_to" => "h1", "text" => "killed")
+    # The kill has taken effect before the answer comes, so only a revived thread can read it.
+    reader.join(10) or raise "the reading thread lives on"
+    send({ reply_to: request["id"], status: "passed" })
+    expect(waiting.join(10)&.value).to include("status" => "passed")
+  end
+
   it "keeps conversations of several threads apart" do
     threads = %w[a b].map do |name|
       Thread.new { line.request("conversation.say", { conversation: name }, conversation: name) { { text: name } } }

@@ -32,6 +32,7 @@ module Proctor
       @hello = hello
       @writer = Wire::Writer.new(pair.output)
       @reader = Wire::Reader.new(@input) { |problem| log("warning", problem) }
+      @starting = Thread::Mutex.new
     end
 
     # Starts reading. `on_end` is called on the reading thread when the host is gone.
@@ -46,8 +47,11 @@ module Proctor
     end
 
     # A test may kill every thread it can see. What was not handled is still in the input, so reading simply goes on.
+    # Several threads may notice at once; two readers would tear messages apart.
     def revive
-      start(@owner, &@on_end) unless @thread.alive?
+      return if @thread.alive?
+
+      @starting.synchronize { start(@owner, &@on_end) unless @thread.alive? }
     end
 
     def thread?(thread)

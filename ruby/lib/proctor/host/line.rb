@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "mailbox"
+
 module Proctor
   module Host
     # Asks the host, from any thread or fiber. While an answer is awaited, what the host asks back for the same
@@ -66,9 +68,8 @@ module Proctor
 
       # Sends a request and waits. Yields what the host asks for `conversation` meanwhile; the block returns the reply.
       def request(action, fields, conversation: nil, &answer)
-        mailbox = Thread::Queue.new
+        mailbox = Mailbox.new
         id = enter(mailbox, conversation)
-        @channel.revive
         @channel.notify({ id: id, action: action }.merge!(fields))
         reply = await(mailbox, &answer)
         raise Refused, reply["error"] if reply["error"]
@@ -117,7 +118,7 @@ module Proctor
 
       def await(mailbox)
         loop do
-          message = mailbox.pop
+          message = mailbox.pop { @channel.revive }
           raise HostUnavailable, "the proctor host ended in the middle of a conversation" if GONE.equal?(message)
           return message if message["reply_to"]
 
