@@ -337,8 +337,8 @@ fn paused(mut reply: Reply, by: Duration) -> Response<Body> {
 fn cut(mut reply: Reply) -> Response<Body> {
     let mut pieces = std::mem::take(&mut reply.pieces);
     if let [only] = pieces.as_mut_slice() {
-        // The pieces that are cut are in ASCII.
-        only.truncate(only.len() / 2);
+        // The name of the model in it is the agent's and may have any letters.
+        only.truncate(only.floor_char_boundary(only.len() / 2));
     } else {
         pieces.truncate(pieces.len().div_ceil(2));
     }
