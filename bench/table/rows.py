@@ -2,12 +2,15 @@
 
 import json
 import os
+import re
 import resource
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -18,6 +21,8 @@ ROOT = measure.ROOT
 # Scripts of their own build what they measure; the rows that start the program here heed $PROCTOR.
 PROGRAM = Path(os.environ.get("PROCTOR", ROOT / "target/release/proctor"))
 ROWS = {}
+# A script that takes longer, builds included, hangs.
+LIMIT_SECONDS = 3600
 
 
 def row(minutes):
@@ -33,11 +38,22 @@ def script(path, *words, **environment):
     file = ROOT / path
     if not file.exists():
         raise Missing(f"`{path}` does not exist yet")
-    done = subprocess.run([file, *map(str, words)], cwd=ROOT, capture_output=True, text=True, env={**os.environ, **environment})
-    print(done.stdout, flush=True)
-    if done.returncode != 0:
-        raise Missing(f"`{path}` ended with {done.returncode}: {(done.stderr or done.stdout).strip()[-300:]}")
-    return done.stdout
+    # Of its own group, so that nothing of a script that hangs stays behind.
+    running = subprocess.Popen([file, *map(str, words)], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               env={**os.environ, **environment}, start_new_session=True)
+    try:
+        output, errors = running.communicate(timeout=LIMIT_SECONDS)
+    except subprocess.TimeoutExpired:
+        os.killpg(running.pid, signal.SIGKILL)
+        running.communicate()
+        raise Missing(f"`{path}` was ended after {LIMIT_SECONDS / 60:.0f} minutes") from None
+    except BaseException:
+        os.killpg(running.pid, signal.SIGKILL)
+        raise
+    print(output, flush=True)
+    if running.returncode != 0:
+        raise Missing(f"`{path}` ended with {running.returncode}: {(errors or output).strip()[-300:]}")
+    return output
 
 
 def turns(commands, folder, rounds):
@@ -91,8 +107,8 @@ RSPEC_AIMS = {("a", 2): "≤ 1.00 of `rspec`", ("a", 4): "≤ 0.95 of `rspec`", 
 def rspec_suite(name):
     pattern = (r"^(?P<suite>\w) +(?P<workers>\d+) +(?P<ideal>[\d.]+)s +(?P<ours>[\d.]+)s +(?P<of_ideal>[\d.]+) +"
                r"plain rspec (?P<rspec>[\d.]+) s[^,]*(?:, parallel_rspec (?P<parallel>[\d.]+) s)?")
-    found = printed(pattern, script("bench/rspec/run", "--suites", name, "--workers", "2,4,16"), "bench/rspec/run")
-    for each in found:
+    text = script("bench/rspec/run", "--suites", name, "--workers", "2,4,16")
+    for each in printed(pattern, text, "bench/rspec/run"):
         ours, rspec, workers = float(each["ours"]), float(each["rspec"]), int(each["workers"])
         parallel = float(each["parallel"]) if each["parallel"] else None
         aim = RSPEC_AIMS.get((name, workers), "≤ 1.05 of the ideal")
@@ -109,6 +125,9 @@ def rspec_suite(name):
                 yield figure("the same against `parallel_rspec`", parallel, "s", "≤ 0.80", f"{ours / parallel:.2f}", counts=ours / parallel)
             else:
                 raise Missing("`parallel_rspec` is not installed (Debian: ruby-parallel-tests)")
+    if name == "a":
+        one = printed(r"controller on suite a: (?P<micros>\d+) µs of CPU per example", text, "bench/rspec/run")[0]
+        yield figure("controller, processor time an example of suite A", number(one["micros"]), "µs", "≤ 20", "start and end of the run included", "best of 3")
 
 
 @row(2)
@@ -151,6 +170,31 @@ def rspec_many():
         yield figure("50,000 trivial examples at 2 workers", ours / 1000, "s", "≤ 0.80 of `rspec`", f"{ours / rspec:.2f} of `rspec` ({rspec / 1000:.1f} s)", spread, counts=ours / rspec)
 
 
+@row(2)
+def rspec_memory():
+    """The most memory of the first process, which is the controller."""
+    for examples, aim in ((10_000, "≤ 30"), (100_000, "≤ 120")):
+        with tempfile.TemporaryDirectory() as folder:
+            trivial_suite(folder, examples)
+            yield figure(f"controller, memory for {examples:,} RSpec examples", controller_memory(folder), "MB", aim)
+
+
+def controller_memory(folder):
+    run = subprocess.Popen([PROGRAM, "run", "--ui", "quiet", "-w", "2"], cwd=folder, stdout=subprocess.DEVNULL)
+    most = 0
+    while run.poll() is None:
+        try:
+            status = Path(f"/proc/{run.pid}/status").read_text()
+        except OSError:
+            break
+        found = re.search(r"VmHWM:\s+(\d+)", status)
+        most = max(most, int(found.group(1))) if found else most
+        time.sleep(0.005)
+    if run.wait() != 0:
+        raise Missing(f"the run ended with {run.returncode}")
+    return most / 1024
+
+
 @row(3)
 def rspec_limits():
     text = script("bench/rspec/limits", "--rounds", "3")
@@ -161,7 +205,7 @@ def rspec_limits():
     yield figure("events recorded, whole process", number(events["rate"]), "/s", "≥ 100,000", spread="best of 3")
 
 
-@row(6)
+@row(15)
 def real_suites():
     text = script("bench/rspec/real")
     yield from (figure(**each) for each in json.loads(text.splitlines()[-1]))
@@ -276,30 +320,56 @@ def events():
         yield figure(f"publishing an event to {each['subscribers']} subscribers", number(each["count"]), "instructions")
 
 
+class McpServer:
+    """`proctor mcp` in a folder."""
+
+    def __init__(self, folder):
+        self.process = subprocess.Popen([PROGRAM, "mcp"], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.requests = 0
+        self.ask("initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "bench", "version": "1"})
+        self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+    def send(self, message):
+        self.process.stdin.write(json.dumps(message) + "\n")
+        self.process.stdin.flush()
+
+    def ask(self, method, **parameters):
+        self.requests += 1
+        self.send({"jsonrpc": "2.0", "id": self.requests, "method": method, "params": parameters})
+        for line in self.process.stdout:
+            answer = json.loads(line)
+            if answer.get("id") == self.requests:
+                return answer["result"]
+        raise Missing(f"`proctor mcp` ended without an answer to `{method}`")
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def size_of(result):
+    return len(json.dumps(result, separators=(",", ":")).encode())
+
+
 @row(1)
 def mcp():
-    """The list of tools that a model pays for before it has done anything."""
-    requests = [
-        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}},
-        {"jsonrpc": "2.0", "method": "notifications/initialized"},
-        {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
-    ]
+    """What a model pays for before it has done anything, and from there to the reason of a failure."""
+    reason = "expected: 3"
     with tempfile.TemporaryDirectory() as folder:
+        trivial_suite(folder, 100)
+        Path(folder, "spec/failing_spec.rb").write_text('RSpec.describe("Sum") { it("fails") { expect(1 + 1).to eq(3) } }\n')
         Path(folder, "proctor.toml").write_text("")
-        server = subprocess.Popen([PROGRAM, "mcp"], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        server.stdin.write("".join(json.dumps(request) + "\n" for request in requests))
-        server.stdin.flush()
-        for line in server.stdout:
-            answer = json.loads(line)
-            if answer.get("id") == 2:
-                break
-        else:
-            raise Missing("`proctor mcp` ended without a list of tools")
-        server.stdin.close()
-        server.wait()
-    tools = answer["result"]["tools"]
-    size = len(json.dumps(answer["result"], separators=(",", ":")).encode())
-    yield figure("MCP: default list of tools", size / 1024, "KB", "≤ 12", f"{len(tools)} tools")
+        server = McpServer(folder)
+        tools = server.ask("tools/list")
+        yield figure("MCP: default list of tools", size_of(tools) / 1024, "KB", "≤ 12", f"{len(tools['tools'])} tools")
+        answers = [server.ask("tools/call", name="run_start", arguments={})]
+        while reason not in json.dumps(answers) and len(answers) < 20:
+            answers.append(server.ask("tools/call", name="run_wait", arguments={}))
+        server.end()
+    if reason not in json.dumps(answers):
+        raise Missing(f"the reason of a failure did not come in {len(answers)} calls: {json.dumps(answers[-1])[:200]}")
+    yield figure("MCP: calls from a start of a run to the reason of a failure", len(answers), "calls", "≤ 2")
+    yield figure("MCP: their answers", sum(map(size_of, answers)) / 1024, "KB", "≤ 2")
 
 
 @row(2)
@@ -311,6 +381,23 @@ def cover():
     print(text)
     for each in printed(r"unreadable: (?P<rate>[\d.]+) MB/s, threads: (?P<threads>\d+)", text, "speed"):
         yield figure(f"reading Ruby's own library on {each['threads']} threads", number(each["rate"]), "MB/s", "≥ 40" if each["threads"] != "1" else "", spread="best of 3")
+
+
+# A file of Ruby's own library of about 500 lines.
+COVERED = "prettyprint.rb"
+
+
+@row(1)
+def cover_file():
+    library = subprocess.run(["ruby", "-e", "print RbConfig::CONFIG['rubylibdir']"], capture_output=True, text=True, check=True).stdout
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "lib").mkdir()
+        Path(folder, "proctor.toml").write_text("")
+        lines = len(Path(shutil.copy(Path(library, COVERED), Path(folder, "lib"))).read_text().splitlines())
+        wall, used = measure.once([PROGRAM, "cover", f"lib/{COVERED}", "--yes"], folder)
+        if not list(Path(folder, "spec").glob("*_spec.rb")):
+            raise Missing(f"`proctor cover` wrote no spec for {COVERED}")
+    yield figure(f"`cover` of {lines} lines (Ruby's {COVERED})", wall / 1000, "s", "≤ 45", f"{used / 1000:.1f} s of processor time")
 
 
 @row(1)
@@ -329,10 +416,12 @@ def build():
         wall, _ = measure.once(["cargo", "build", "--release", "--locked", "--quiet", "-p", "proctor", "--target-dir", target], ROOT)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        size = Path(target, "release", "proctor").stat().st_size
+        program, stripped = Path(target, "release", "proctor"), Path(target, "stripped")
+        subprocess.run(["strip", "-o", stripped, program], check=True)
+        whole, size = program.stat().st_size, stripped.stat().st_size
     # Of a machine that does other things besides only the processor time says something.
     yield figure("release build from nothing, on the clock", wall / 60_000, "min", "≤ 6", f"{used / 60:.1f} min of processor time")
-    yield figure("size of the program, symbols apart", size / 1e6, "MB", "≤ 40")
+    yield figure("size of the program, symbols apart", size / 1e6, "MB", "≤ 40", f"{whole / 1e6:.0f} MB with them")
 
 
 def peers():

@@ -1,5 +1,6 @@
 """Tests of the frame of bench/all: no figure counts as reached that is not, and nothing that fails is left out. No program is measured."""
 
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -38,9 +39,28 @@ class Scripts(unittest.TestCase):
             with self.assertRaisesRegex(figures.Missing, "ended with 1: broken"):
                 rows.script("run")
 
+    def test_a_script_that_hangs_is_ended_with_its_children(self):
+        ended = []
+        kill = rows.os.killpg
+
+        def noted(group, signal):
+            ended.append(group)
+            kill(group, signal)
+
+        with (tempfile.TemporaryDirectory() as folder, mock.patch.object(rows, "ROOT", Path(folder)),
+              mock.patch.object(rows, "LIMIT_SECONDS", 0.5), mock.patch.object(rows.os, "killpg", noted)):
+            script = Path(folder, "run")
+            script.write_text("#!/bin/sh\nsleep 600 &\nsleep 600\n")
+            script.chmod(0o755)
+            with self.assertRaisesRegex(figures.Missing, "was ended after"):
+                rows.script("run")
+        # Who was killed may still wait for init to take notice: it runs no more all the same.
+        states = subprocess.run(["ps", "-o", "stat=", "-g", str(*ended)], capture_output=True, text=True).stdout.split()
+        self.assertFalse([state for state in states if not state.startswith("Z")])
+
     def test_a_changed_output_gives_no_figure(self):
         for name, (_, function) in rows.ROWS.items():
-            if name in ("start", "rspec-many", "mcp", "cover", "build") or name.startswith("growth"):
+            if name in ("start", "rspec-many", "rspec-memory", "mcp", "cover", "cover-file", "build") or name.startswith("growth"):
                 continue
             with self.subTest(name), mock.patch.object(rows, "script", lambda *_, **__: "all is well\n"):
                 with self.assertRaises((figures.Missing, ValueError)):

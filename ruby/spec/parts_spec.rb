@@ -3,6 +3,7 @@
 require_relative "../lib/proctor/wire"
 require_relative "../lib/proctor/runner/work_queue"
 require_relative "../lib/proctor/runner/seeds"
+require_relative "../lib/proctor/runner/garbage"
 
 RSpec.describe Proctor::Plain do
   it "copies subclasses of core classes into the core classes" do
@@ -170,5 +171,27 @@ RSpec.describe Proctor::Runner::Seeds do
     srand(7)
     described_class.new(nil).apply("a")
     expect(rand).to eq(expected)
+  end
+end
+
+RSpec.describe Proctor::Runner::Garbage do
+  it "collects once where many objects are young, and not where few are" do
+    kept = Array.new(50_000) { +"young" }
+    expect { expect(described_class.collect_before_fork(at_least: 40_000)).to be true }.to change { GC.stat(:major_gc_count) }.by(1)
+    expect(kept.size).to eq(50_000)
+    expect(described_class.collect_before_fork(at_least: 1 << 40)).to be false
+  end
+
+  it "leaves a project alone that has switched collections off" do
+    GC.disable
+    expect { expect(described_class.collect_before_fork(at_least: 0)).to be false }.not_to(change { GC.count })
+    expect(GC.enable).to be(true), "it is still off"
+  ensure
+    GC.enable
+  end
+
+  it "leaves collections on" do
+    described_class.collect_before_fork(at_least: 0)
+    expect(GC.enable).to be false
   end
 end

@@ -4,6 +4,7 @@ require_relative "../channel"
 require_relative "../fork_hooks"
 require_relative "fork_safety"
 require_relative "forked_worker"
+require_relative "garbage"
 require_relative "loading"
 require_relative "project_coverage"
 require_relative "time_limit"
@@ -71,6 +72,7 @@ module Proctor
           threads = ForkSafety.threads(@channel)
           mutation = mutating? ? Mutation.current : nil
           mutation&.loaded
+          Garbage.collect_before_fork
           fork_ahead
           { threads: threads, fork_unsafe: ForkSafety.reasons(threads) }.merge(mutation&.to_reply.to_h)
         end
