@@ -115,6 +115,27 @@ fn comparisons_history_and_search_are_those_of_the_libraries() {
 }
 
 #[test]
+fn a_search_takes_phrases_expressions_and_who_said_it() {
+    let fixture = TestServer::new();
+    fixture.record("0190-a", &small_run());
+    let found = |query: &str| {
+        let hits = fixture.get(&format!("/api/search?q={query}")).json();
+        let kinds = hits["hits"].as_array().unwrap().iter().map(|hit| hit["found"].to_string());
+        kinds.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(found("%22general%20greeting%22"), "\"agent\"");
+    assert_eq!(found("%22greeting%20general%22"), "");
+    assert_eq!(found("/gen.*greet/"), "\"agent\"");
+    assert_eq!(found("by:user%20general"), "");
+    for (query, reason) in [("/(/", "not a regular expression"), ("by:nobody%20x", "names nobody")]
+    {
+        let refused = fixture.get(&format!("/api/search?q={query}"));
+        assert_eq!(refused.status, 400, "{query}");
+        assert!(refused.body.contains(reason), "{}", refused.body);
+    }
+}
+
+#[test]
 fn specs_as_an_embedder_uses_them() {
     let fixture = TestServer::new();
     assert_eq!(fixture.get("/specs/progress").json(), json!({"status": "idle"}));
