@@ -136,6 +136,19 @@ fn a_search_takes_phrases_expressions_and_who_said_it() {
 }
 
 #[test]
+fn conversations_can_be_run_with_another_agent_that_there_is() {
+    let fixture = TestServer::new();
+    assert_eq!(fixture.get("/api/runs").json()["agents"], json!(["next", "old"]));
+    let unknown = fixture.post("/specs/run", r#"{"agent":"nobody"}"#);
+    assert_eq!(unknown.status, 422);
+    assert!(unknown.body.contains("there are: next, old"), "{}", unknown.body);
+    assert_eq!(fixture.get("/specs/progress").json(), json!({"status": "idle"}));
+    assert_eq!(fixture.post("/specs/run", r#"{"agent":"next"}"#).status, 200);
+    let shows_only = TestServer::with(None);
+    assert_eq!(shows_only.get("/api/runs").json()["agents"], json!([]));
+}
+
+#[test]
 fn specs_as_an_embedder_uses_them() {
     let fixture = TestServer::new();
     assert_eq!(fixture.get("/specs/progress").json(), json!({"status": "idle"}));
