@@ -241,3 +241,42 @@ test("topics on a phone go downwards", async () => {
   assert.ok(places[0].bottom < places[1].top && places.every((place) => place.left >= 0 && place.right <= 390), JSON.stringify(places));
   await phone.context().close();
 });
+
+test("five tasks by keyboard: the failing turn, why, since when, what changed, run it again", async () => {
+  await open("#/", ".runs tbody tr");
+  let count = 0;
+  const keys = async (...pressed) => {
+    for (const key of pressed) await page.keyboard.press(key);
+    count += pressed.length;
+  };
+  const counts = {};
+  const done = (task) => { counts[task] = count; count = 0; };
+  await keys("j", "Enter");
+  await page.waitForSelector(".turn");
+  await keys(".");
+  await page.waitForSelector("#turn-2.here");
+  await inSight("#turn-2");
+  done("failing turn");
+  assert.match(await page.locator("#turn-2 .check-item.s-failed").innerText(), /the agent booked the 4th/);
+  await inSight("#turn-2 .check-item.s-failed");
+  done("why");
+  await keys("h");
+  await page.waitForFunction(() => document.querySelector("h2.title")?.textContent.includes("takes up a change of mind"));
+  done("since when");
+  await page.goBack();
+  await page.waitForSelector(".turn");
+  await keys("c");
+  // The runs between say nothing; the one before them passed.
+  await page.waitForSelector(".verdict, .trouble");
+  await page.getByLabel("before").selectOption("019e0000-0001");
+  await page.waitForSelector("button.cmp-row");
+  await keys("n");
+  await page.waitForSelector(".both .diff");
+  done("what changed");
+  await open(`#/run/${RUN}`, ".turn");
+  const asked = page.waitForRequest((request) => request.url().endsWith("/specs/run"));
+  await keys("x");
+  assert.match((await asked).postData(), /"paths":\["venue\.scenario\.yaml"\],"example_ids":\["[0-9a-f]{12}"\]/);
+  done("run again");
+  assert.deepEqual(counts, { "failing turn": 3, why: 0, "since when": 1, "what changed": 2, "run again": 1 });
+});

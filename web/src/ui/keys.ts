@@ -7,7 +7,7 @@ import { helpOpen, nextTheme, paletteOpen, source } from "../state";
 
 export type Action =
   | "next" | "previous" | "next-failure" | "previous-failure" | "next-attempt" | "previous-attempt" | "failing-turn" | "difference" | "mark"
-  | "filter" | "follow" | "events" | "run-again" | "run-failures-again" | "open" | "back" | "tab-1" | "tab-2" | "tab-3" | "tab-4";
+  | "history-of-this" | "compare-this" | "filter" | "follow" | "events" | "run-again" | "run-failures-again" | "open" | "back" | "tab-1" | "tab-2" | "tab-3" | "tab-4";
 
 const KEYS: Record<string, Action> = {
   j: "next", ArrowDown: "next", k: "previous", ArrowUp: "previous", n: "next-failure", "]": "next-failure", p: "previous-failure", "[": "previous-failure",
@@ -29,7 +29,7 @@ export const SHORTCUTS: [string, string][] = [
   ["e", "conversation or raw events"],
   ["1 2 3 4", "examples, time line, criteria, topics"],
   ["m", "mark a run to compare"],
-  ["g c h b s", "runs, compare, history, journal, search"],
+  ["g c h b s", "runs, compare, history, journal, search; c and h of what is open"],
   ["t", "dark or light"],
   ["?", "this help"],
   ["Esc", "close, go back"],
@@ -102,8 +102,9 @@ function everywhere(key: string): boolean {
     case ":": paletteOpen.value = true; return true;
     case "t": nextTheme(); return true;
     case "g": if (served) go(link([])); return served;
-    case "c": if (served) go(link(["compare"])); return served;
-    case "h": if (served) go(link(["history"])); return served;
+    // Of what is open, where something is.
+    case "c": if (served && !act("compare-this")) go(link(["compare"])); return served;
+    case "h": if (served && !act("history-of-this")) go(link(["history"])); return served;
     case "b": if (served) go(link(["journal"])); return served;
     case "s": go(link(["search"])); return true;
     default: return false;

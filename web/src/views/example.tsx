@@ -32,6 +32,7 @@ export function ExamplePane({ feed, id, at }: { feed: Feed; id: string; at: stri
   useActions((action) => {
     switch (action) {
       case "events": go(address({ view: raw ? null : "events" }), true); return true;
+      case "history-of-this": go(link(["history"], { example: id })); return true;
       case "run-again": return rerun.start(null);
       case "next-attempt":
       case "previous-attempt": return step(talks, chosen, action === "next-attempt" ? 1 : -1, (talk) => go(address({ ...placeOf(talk), turn: null }), true));

@@ -57,7 +57,10 @@ function Head({ feed }: { feed: Feed }) {
   const served = source.value.kind === "server";
   const failures = rows.filter(isBad);
   const rerun = useRerun(() => feed.run.rows.filter(isBad));
-  useActions((action) => action === "run-failures-again" && rerun.start(null));
+  useActions((action) => {
+    if (action === "compare-this") go(link(["compare"], { after: feed.id }));
+    return action === "compare-this" || (action === "run-failures-again" && rerun.start(null));
+  });
   return (
     <header class="run-head">
       <div class="bar">
@@ -138,10 +141,10 @@ function Examples({ feed, at }: { feed: Feed; at: string[] }) {
     // Stays with an example until it has ended, else many at once would take turns before one's eyes.
     if (follow.value && room && isLive(feed.state) && latest && latest !== selected && !goesOn) open(latest, true);
   }, [latest, goesOn, follow.value]);
-  const firstFailure = examples.find((line) => line.kind === "example" && isBad(line.row))?.key ?? null;
+  const first = (examples.find((line) => line.kind === "example" && isBad(line.row)) ?? examples[0])?.key ?? null;
   useEffect(() => {
-    if (selected === null && parts.length <= 2 && room && !isLive(feed.state) && firstFailure && !left.current) open(firstFailure, true);
-  }, [feed.id, firstFailure, parts.length]);
+    if (selected === null && parts.length <= 2 && room && !isLive(feed.state) && first && !left.current) open(first, true);
+  }, [feed.id, first, parts.length]);
 
   const move = (step: 1 | -1, wanted: (line: Line) => boolean): boolean => {
     follow.value = false;

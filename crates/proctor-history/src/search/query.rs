@@ -81,14 +81,14 @@ impl SearchQuery {
                 }
                 Part::Regex(text) => read.terms.push(Term::Pattern(pattern_of(text, text)?)),
                 Part::Word(text) => {
-                    match text.strip_prefix("by:").filter(|name| !name.is_empty()) {
-                        Some(names) => read.kinds.extend(kinds_of(names)?),
-                        None => {
-                            let word = text.to_lowercase();
-                            plain.push(word.clone());
-                            read.terms.push(Term::Word(word));
-                        }
+                    let names = text.strip_prefix("by:").filter(|names| !names.is_empty());
+                    if let Some(names) = names {
+                        read.kinds.extend(kinds_of(names)?);
+                        continue;
                     }
+                    let word = text.to_lowercase();
+                    plain.push(word.clone());
+                    read.terms.push(Term::Word(word));
                 }
             }
         }
