@@ -50,12 +50,13 @@ function Side({ label, value, named, runs, baselines, set }: SideProps) {
   // `last~4` and tags are names of runs: the run itself is what is chosen.
   const chosen = runs.find((run) => run.id === value) ?? runs.find((run) => run.id === named?.run_id && !value.startsWith("baseline"));
   const known = chosen !== undefined || value.startsWith("baseline");
+  const texts = runs.map(optionText);
   return (
     <label class="side">{label}
       <select value={chosen?.id ?? value} onChange={(event) => set(event.currentTarget.value)}>
         {!known && value && <option value={value}>{day(named?.started_at) || value}</option>}
         {baselines.map((name) => { const id = name === "default" ? "baseline" : `baseline:${name}`; return <option value={id}>{id}</option>; })}
-        {runs.map((run) => <option value={run.id}>{optionText(run)}</option>)}
+        {runs.map((run, place) => <option value={run.id}>{texts[place]}{texts.indexOf(texts[place]!) !== texts.lastIndexOf(texts[place]!) && ` · ${shortId(run.id)}`}</option>)}
       </select>
     </label>
   );
