@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 
 import { conversations } from "./fixture.mjs";
-import { folder, launch, newPage, serve } from "./stage.mjs";
+import { newPage, stage } from "./stage.mjs";
 
 const AXE = readFileSync(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
 const RULES = { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"], resultTypes: ["violations"] };
@@ -32,19 +32,13 @@ const VIEWS = [
   ["keys", "#/", ".runs tbody tr", async (page) => { await page.keyboard.press("?"); await page.waitForSelector(".help"); }],
 ];
 
-let browser, server;
+let browser, server, close;
 
 before(async () => {
-  const root = folder();
-  conversations(root);
-  server = await serve(root);
-  browser = await launch();
+  ({ browser, server, close } = await stage(conversations));
 });
 
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-});
+after(() => close?.());
 
 /** What is wrong, in words one can look for. */
 async function violations(page) {

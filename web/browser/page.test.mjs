@@ -4,25 +4,19 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
 import { conversations } from "./fixture.mjs";
-import { folder, launch, newPage, serve } from "./stage.mjs";
+import { newPage, stage } from "./stage.mjs";
 
-let browser, server, page;
+let browser, server, close, page;
 const RUN = "019e0000-0005";
 
 before(async () => {
-  const root = folder();
-  conversations(root);
-  server = await serve(root);
-  browser = await launch();
+  ({ browser, server, close } = await stage(conversations));
   page = await newPage(browser, { viewport: { width: 1400, height: 900 } });
   await page.goto(server.url);
   await page.waitForSelector(".runs tbody tr");
 });
 
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-});
+after(() => close?.());
 
 const open = async (hash, wait) => {
   await page.goto(`${server.base}/${hash}`);

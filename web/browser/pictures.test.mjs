@@ -7,7 +7,7 @@ import { after, before, test } from "node:test";
 
 import { conversations } from "./fixture.mjs";
 import { decode, encodeColours } from "./png.mjs";
-import { folder, launch, newPage, serve } from "./stage.mjs";
+import { newPage, stage } from "./stage.mjs";
 
 /** Edge of a square in pixels; a channel that is further off differs; the share of squares that may. Another font changes up to 28 % of them,
  * everything 40 pixels further down at least 39 %. */
@@ -28,19 +28,13 @@ const VIEWS = [
 ];
 const SIZES = { wide: { width: 1400, height: 900 }, phone: { width: 390, height: 844 } };
 
-let browser, server;
+let browser, server, close;
 
 before(async () => {
-  const root = folder();
-  conversations(root);
-  server = await serve(root);
-  browser = await launch();
+  ({ browser, server, close } = await stage(conversations));
 });
 
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-});
+after(() => close?.());
 
 /** The mean colour of each square. */
 function squares({ width, height, pixels }) {
