@@ -31,6 +31,7 @@ export function Conversation({ talk, turnAt, live, linkTo }: Props) {
     const element = box.current;
     if (element) atEnd.current = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR;
   };
+  const failed = failingTurn(talk);
   const spansOfTurns = talk.turns.reduce((sum, turn) => sum + turn.spans.length, 0);
   const loose = talk.spans.length > spansOfTurns ? talk.spans.filter((span) => !talk.turns.some((turn) => turn.spans.includes(span))) : [];
   return (
@@ -39,7 +40,7 @@ export function Conversation({ talk, turnAt, live, linkTo }: Props) {
       {(talk.signal !== null || talk.exit_status !== null) && <p class="dim">Its worker ended with {talk.signal !== null ? `signal ${talk.signal}` : `exit status ${talk.exit_status}`}.</p>}
       {talk.output_tail.length > 0 && <details class="panel" open><summary>Last lines of output</summary><pre>{talk.output_tail.join("\n")}</pre></details>}
       {talk.goal && <p class="goal"><b>Goal</b> {talk.goal}{talk.max_turns !== null && <span class="dim"> · at most {plural(talk.max_turns, "turn")}</span>}</p>}
-      {talk.turns.map((turn) => <TurnView key={turn.number} turn={turn} here={turn.number === turnAt} failed={turn.number === failingTurn(talk)} to={linkTo(turn.number)} />)}
+      {talk.turns.map((turn) => <TurnView key={turn.number} turn={turn} here={turn.number === turnAt} failed={turn.number === failed} to={linkTo(turn.number)} />)}
       {talk.ended && <p class="dim ended">The simulation ended: {word(talk.ended)}.</p>}
       {talk.evaluations.length > 0 && <section id="whole" aria-label="Checks of the whole"><h3>Checks of the whole conversation</h3><Checks evaluations={talk.evaluations} /></section>}
       {talk.models.length > 0 && <ModelCalls calls={talk.models} of="of no turn" />}
