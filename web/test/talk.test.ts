@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { criteriaOf } from "../src/model/criteria";
-import { rerunRequest } from "../src/model/rerun";
+import { MOST_IDS, rerunRequest } from "../src/model/rerun";
 import { apply, emptyRun, isJudged } from "../src/model/rows";
 import { callsOf, chosenTalk, failingTurn, otherTalk, talksOf, turnAt } from "../src/model/talk";
 import { takenBy, START } from "../src/model/topics";
@@ -34,12 +34,14 @@ test("the failing turn is that of a hard check, of an error, or the one that the
   expect(at(event("AgentError", { turn_number: 1, message: "gone" }), check(2, false))).toBe(1);
   expect(at(event("ExampleFinished", { status: "failed", exception: { message: "turn 2: too slow" } }))).toBe(2);
   expect(at(event("ExampleFinished", { status: "failed", exception: { message: "turn 7: too slow" } }))).toBe(null);
+  expect(at(event("AgentError", { turn_number: 1, message: "once" }), event("ExampleFinished", { status: "passed" })), "it did not fail").toBe(null);
 });
 
 test("a moment is in the turn that had begun", () => {
   const events = [event("UserMessage", { turn_number: 1, text: "a" }), event("AgentResponse", { turn_number: 1, text: "b" }), event("UserMessage", { turn_number: 2, text: "c" })];
   const [talk] = talksOf(events);
   const time = (place: number) => Date.parse(events[place]!.time!);
+  expect(turnAt(talksOf([{ ...events[0]!, time: "?" }])[0]!, time(0)), "nobody says when").toBe(null);
   expect([turnAt(talk!, time(0) - 1), turnAt(talk!, time(1)), turnAt(talk!, time(2)), turnAt(talk!, time(2) + 9)]).toEqual([1, 1, 2, 2]);
 });
 
@@ -94,6 +96,7 @@ test("a re-run names files and examples, never what is outside the project", () 
   started("c", "/etc/passwd");
   started("d", "../x.yaml");
   expect(rerunRequest(run.rows, null)).toEqual({ paths: ["spec/a_spec.rb"], example_ids: ["a", "b", "c", "d"] });
+  expect(rerunRequest(Array.from({ length: MOST_IDS + 1 }, () => run.rows[0]!), null), "the files whole").toEqual({ paths: ["spec/a_spec.rb"] });
   started("e", undefined);
   expect(rerunRequest(run.rows, null)["paths"], "all of the project is looked at").toEqual([]);
 });

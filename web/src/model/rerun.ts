@@ -3,7 +3,7 @@
 import type { Row } from "./types";
 
 /** A request has a limit; beyond so many examples their files are run whole. */
-const MOST_IDS = 3000;
+export const MOST_IDS = 3000;
 
 /** Files of rows within the project, without the mark of the current folder. */
 function filesOf(rows: readonly Row[]): string[] {

@@ -81,8 +81,9 @@ export function callsOf(talk: Talk): ModelCall[] {
   return [...talk.turns.flatMap((turn) => turn.models), ...talk.models].sort((a, b) => a.seq - b.seq);
 }
 
-/** The turn in which an attempt failed first; null where it failed as a whole, or nobody says where. */
+/** The turn in which an attempt failed first; null where it did not, where it failed as a whole, or nobody says where. */
 export function failingTurn(talk: Talk): number | null {
+  if (talk.status === "passed" || talk.status === "pending") return null;
   for (const turn of talk.turns) {
     const failed = turn.evaluations.some((check) => !check.soft && check.passed === false);
     if (failed || turn.steps.some((step) => step.kind === "trouble")) return turn.number;
@@ -92,9 +93,9 @@ export function failingTurn(talk: Talk): number | null {
   return talk.turns.some((turn) => turn.number === named) ? named : null;
 }
 
-/** The turn during which something happened at a time; the last one before it. */
+/** The turn during which something happened at a time; null where no turn says when it was. */
 export function turnAt(talk: Talk, time: number): number | null {
-  return talk.turns.findLast((turn) => turn.from !== null && turn.from <= time)?.number ?? talk.turns[0]?.number ?? null;
+  return talk.turns.findLast((turn) => turn.from !== null && turn.from <= time)?.number ?? talk.turns.find((turn) => turn.from !== null)?.number ?? null;
 }
 
 function emptyTalk(repeat: number, attempt: number): Talk {

@@ -18,6 +18,7 @@ export function useRerun(rows: () => Row[], show?: string): Started {
     const wanted = rows();
     if (!possible || busy || wanted.length === 0) return false;
     setBusy(true);
+    setProblem(null);
     source.value.start(rerunRequest(wanted, agent)).then(
       (run) => go(link(show ? ["run", run, "example", show] : ["run", run])),
       (error: unknown) => setProblem(error instanceof Error ? error.message : String(error)),

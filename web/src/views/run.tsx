@@ -5,6 +5,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { commandLine, duration, money, percent, plural, shortId, when } from "../format";
 import { countsOf, isBad, rateOf } from "../model/rows";
+import { MOST_IDS } from "../model/rerun";
 import { linesOf, type Line } from "../model/tree";
 import type { Row } from "../model/types";
 import { go, link, route } from "../router";
@@ -72,7 +73,7 @@ function Head({ feed }: { feed: Feed }) {
         <span class="gap" />
         {isLive(feed.state) && <label class="check"><input type="checkbox" checked={follow.value} onChange={(event) => { follow.value = event.currentTarget.checked; }} /> follow <kbd>f</kbd></label>}
         {served && isLive(feed.state) && <Stop feed={feed} say={setProblem} />}
-        {failures.length > 0 && !isLive(feed.state) && <Rerun rerun={rerun} label={`Run ${plural(failures.length, "failure")} again`} shortcut="X" />}
+        {failures.length > 0 && !isLive(feed.state) && <Rerun rerun={rerun} label={failures.length > MOST_IDS ? `Run the files of ${plural(failures.length, "failure")} again` : `Run ${plural(failures.length, "failure")} again`} shortcut="X" />}
         {served && <a class="button small" href={link(["compare"], { before: "", after: feed.id })}>Compare</a>}
         {served && <a class="button small" href={link(["search"], { run: feed.id })}>Search</a>}
       </div>
