@@ -108,6 +108,75 @@ export function large(project, id, count, start = Date.parse("2026-11-02T10:00:0
   return run;
 }
 
+const isoOf = (time) => new Date(time).toISOString();
+
+/** A turn with model calls whose prompts were seen, a tool, and the spans of the agent. */
+function tracedTurn(run, own, turn, { said, answers, topic, before }) {
+  run.add("TopicChanged", { ...own, turn_number: turn, from_topic: before ?? null, to_topic: topic, trigger: turn === 1 ? "initial" : "judge_classification" });
+  run.add("ModelCall", { ...own, backend: "openai", model: "user-1", purpose: "simulator", input_tokens: 210, output_tokens: 18, cost_usd: 0.0004, duration_ms: 380, cached: false, tries: 1 }, 380);
+  run.add("UserMessage", { ...own, turn_number: turn, source: "simulator", text: said });
+  const start = run.time;
+  run.add("ToolCallStarted", { ...own, turn_number: turn, tool_call_id: `c${turn}`, tool_name: "search_venues", arguments: { city: "Berlin", guests: 50 } }, 420);
+  run.add("ToolCallCompleted", { ...own, turn_number: turn, tool_call_id: `c${turn}`, tool_name: "search_venues", arguments: { city: "Berlin", guests: 50 }, duration_ms: 90, result: [{ name: "Spreespeicher", price: 900, seats: 60 }] }, 90);
+  run.add("ModelCall", { ...own, backend: "openai", model: "agent-1", purpose: "agent", input_tokens: 640, output_tokens: 72, cost_usd: 0.0031, duration_ms: 810, tries: 1, interface: "chat_completions", prompt: `system: You book venues.\nuser: ${said}`, text: answers, tool_calls: [{ id: `c${turn}`, name: "search_venues", arguments: { city: "Berlin", guests: 50 } }] }, 400);
+  const span = (id, name, from, duration_ms, more = {}) => run.add("AgentSpan", { ...own, turn_number: turn, span_id: `${turn}${id}`, name, started_at: isoOf(start + from), duration_ms, ...more }, 0);
+  span("a", "agent run", 2, 930, { scope: "my-framework" });
+  span("b", "plan", 5, 400, { parent_span_id: `${turn}a`, scope: "my-framework" });
+  span("c", "GET /venues", 425, 80, { parent_span_id: `${turn}a`, scope: "http", attributes: { "http.response.status_code": 200 } });
+  if (turn === 2) span("d", "GET /prices", 510, 120, { parent_span_id: `${turn}a`, scope: "http", error: "503 Service Unavailable" });
+  run.add("AgentResponse", { ...own, turn_number: turn, duration_ms: 935, first_token_ms: 310, text: answers });
+}
+
+/** Conversations at the same time, without workers, repeated: spans, prompts, votes, judged and mechanical checks. */
+export function traced(project, id, { start, repeats = 5, bad = [2, 4], commit } = {}) {
+  const run = new Recording(project, id, { start, commit, argv: ["/usr/local/bin/proctor", "run", "--ui", "quiet", "--color=never", "venue.scenario.yaml"] });
+  const file = "./venue.scenario.yaml";
+  const names = ["books a venue", "takes up a change of mind"];
+  run.add("SuiteStarted", { seed: 7, example_count: names.length, repetition_count: names.length * repeats });
+  let failures = 0;
+  for (const [place, name] of names.entries()) {
+    const path = ["Venue booking", name];
+    const example_id = stableId(file, path);
+    const begins = run.time;
+    for (let repeat = 1; repeat <= repeats; repeat += 1) {
+      // All repeats of an example begin together.
+      run.time = begins + repeat * 3;
+      const own = { example_id, repeat, attempt: 1 };
+      const fails = place === 1 && bad.includes(repeat);
+      run.add("ExampleStarted", { ...own, file, path, location: `${file}:${12 + place * 9}`, description: name, suite: "scenario", tags: ["venue"] });
+      run.add("SimulationStarted", { ...own, goal: "Book a venue for 50 people in Berlin", max_turns: 6 });
+      tracedTurn(run, own, 1, { said: "Berlin for 50 people on 4 December", answers: "I suggest Spreespeicher, 60 seats, €900. Shall I book it?", topic: "offering" });
+      run.add("EvaluationRecorded", { ...own, turn_number: 1, mode: "hard", evaluation_type: "pattern", description: "match /Shall I book it/", passed: true });
+      tracedTurn(run, own, 2, { said: "Sorry, make it the 11th instead", answers: fails ? "Booked: Spreespeicher on the 4th." : "The 11th it is. Spreespeicher is free then; shall I book it?", topic: fails ? "booked" : "offering", before: "offering" });
+      run.add("ModelCall", { ...own, backend: "openai", model: "judge-1", purpose: "judge", input_tokens: 900, output_tokens: 60, cost_usd: 0.002, duration_ms: 700 }, 700);
+      run.add("EvaluationRecorded", { ...own, turn_number: 2, mode: "hard", evaluation_type: "quality", name: "follows changes", description: "The agent takes up changes the user makes", passed: !fails, score: fails ? 0.1 : 0.92, reasoning: fails ? "The user moved the event to the 11th; the agent booked the 4th." : "It confirms the new day.", ...(fails ? { failure_message: "turn 2: expected to satisfy follows changes, but the judge says: The user moved the event to the 11th; the agent booked the 4th." } : {}), metadata: { votes: fails ? { passed: 1, failed: 2 } : { passed: 1, failed: 0 }, agreement: fails ? 0.67 : 1 } });
+      run.add("EvaluationRecorded", { ...own, mode: "soft", evaluation_type: "quality", name: "polite", passed: repeat !== 3, score: repeat === 3 ? 0.45 : 0.9, reasoning: "Friendly, a little dry." });
+      run.add("EvaluationRecorded", { ...own, mode: "hard", evaluation_type: "turn_count", description: "take at most 4 turns", passed: true });
+      run.add("SimulationEnded", { ...own, turn_count: 2, termination_reason: fails ? "max_turns" : "goal_reached" });
+      failures += fails ? 1 : 0;
+      run.add("ExampleFinished", { ...own, status: fails ? "failed" : "passed", final: true, duration_ms: run.time - begins - repeat * 3, ...(fails ? { fault: "agent", exception: { class: "ExpectationFailed", message: "turn 2: expected to satisfy follows changes, but the judge says: The user moved the event to the 11th; the agent booked the 4th.", backtrace: [`${file}:23`] } } : {}) });
+    }
+  }
+  run.add("SuiteFinished", { example_count: names.length, repetition_count: names.length * repeats, failure_count: failures ? 1 : 0, pending_count: 0, counts: { passed: names.length - (failures ? 1 : 0), failed: failures ? 1 : 0 }, duration_ms: run.time - start, exit_code: failures ? 1 : 0 });
+  run.write();
+  return run;
+}
+
+/** Two runs of conversations, the newer one worse, and runs that came to other ends. */
+export function conversations(folder) {
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, "proctor.toml"), "");
+  const base = Date.parse("2026-11-08T09:00:00Z");
+  const day = 86_400_000;
+  const ended = (id, start, more) => new Recording(folder, id, { start, commit: null }).add("SuiteStarted", { example_count: 0 }).add("SuiteFinished", { example_count: 0, failure_count: 0, duration_ms: 12, ...more }).write();
+  traced(folder, "019e0000-0001", { start: base, bad: [], repeats: 12, commit: "aaaaaaaa11112222" });
+  ended("019e0000-0002", base + day, { state: "did_not_load", exit_code: 2, error_count: 1 });
+  ended("019e0000-0003", base + 2 * day, { state: "stopped", exit_code: 130 });
+  booking(folder, "019e0000-0004", { start: base + 3 * day, unfinished: true });
+  traced(folder, "019e0000-0005", { start: base + 4 * day, bad: [2, 4, 5, 7, 8, 9, 10, 11], repeats: 12, commit: "bbbbbbbb11112222" });
+  journal(folder);
+}
+
 const SCHEMA = JSON.parse(readFileSync(new URL("../../schema/events.schema.json", import.meta.url), "utf8"));
 
 /** A value of this shape with the hostile text in every place that text can stand in; `open` puts it into enumerations too. */

@@ -101,7 +101,7 @@ test("runs, examples, events, tables, graphs, comparison, history and search", a
   await everyView(page, `${server.base}/`, [
     ["#/", ".runs tbody tr"],
     [`#/run/${RUN}`, ".line.example"],
-    [`#/run/${RUN}/criteria`, ".c-row"],
+    [`#/run/${RUN}/criteria`, ".criterion"],
     [`#/run/${RUN}/topics`, ".graph .node"],
     [`#/run/${RUN}/timeline`, ".slow li"],
     [`#/compare?before=${RUN}&after=019d0000-0002`, "button.cmp-row"],
@@ -152,7 +152,7 @@ test("the report in a file", async () => {
   await file.goto(address);
   await file.waitForSelector(".line.example");
   await readAll(file, address);
-  await everyView(file, address, [[`#/run/${RUN}/criteria`, ".c-row"], [`#/run/${RUN}/topics`, ".graph .node"], ["#/search?q=onerror", ".hit"]]);
+  await everyView(file, address, [[`#/run/${RUN}/criteria`, ".criterion"], [`#/run/${RUN}/topics`, ".graph .node"], ["#/search?q=onerror", ".hit"]]);
   assert.deepEqual(file.troubles, []);
   await file.context().close();
 });

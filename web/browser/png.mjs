@@ -70,6 +70,17 @@ export function encode({ width, height, pixels }) {
   return Buffer.concat([SIGNATURE, chunk("IHDR", head), chunk("PLTE", colours), chunk("IDAT", deflateSync(raw, { level: 9, memLevel: 9 })), chunk("IEND", Buffer.alloc(0))]);
 }
 
+/** The picture with all its colours, for small ones. */
+export function encodeColours({ width, height, pixels }) {
+  const raw = Buffer.alloc((width * 3 + 1) * height);
+  for (let y = 0; y < height; y += 1) pixels.copy(raw, y * (width * 3 + 1) + 1, y * width * 3, (y + 1) * width * 3);
+  const head = Buffer.alloc(13);
+  head.writeUInt32BE(width, 0);
+  head.writeUInt32BE(height, 4);
+  head.set([8, 2, 0, 0, 0], 8);
+  return Buffer.concat([SIGNATURE, chunk("IHDR", head), chunk("IDAT", deflateSync(raw, { level: 9, memLevel: 9 })), chunk("IEND", Buffer.alloc(0))]);
+}
+
 /** Frequent colours, no two of which look the same: shades of letters would fill the palette otherwise. */
 function chosen(counts) {
   const sorted = [...counts].sort((a, b) => b[1] - a[1]).map(([one]) => one);

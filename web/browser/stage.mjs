@@ -38,6 +38,19 @@ export async function serve(project, ...more) {
   return { ...told, base: told.url.split("/?")[0], stop: async () => { child.kill("SIGTERM"); if (child.exitCode === null) await once(child, "exit"); } };
 }
 
+/** A browser, and a server over a project that is filled first. */
+export async function stage(fill) {
+  const root = folder();
+  fill(root);
+  const server = await serve(root);
+  const browser = await launch();
+  const close = async () => {
+    await browser.close();
+    await server.stop();
+  };
+  return { root, server, browser, close };
+}
+
 /** A page that notes what goes wrong in it. */
 export async function newPage(browser, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });

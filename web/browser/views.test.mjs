@@ -144,18 +144,22 @@ test("the time line: every attempt on its worker, what is under the pointer, zoo
   await unharmed();
 });
 
-test("criteria: a row an example, a column a criterion, with shares and scores", async () => {
+test("criteria: judged ones with shares, scores and their worst conversations, mechanical ones folded", async () => {
   await open("#/run/019a0000-0003", ".line.example");
   await page.keyboard.press("3");
-  await page.waitForSelector(".c-row");
-  const head = await page.locator(".c-head").innerText();
-  assert.match(head, /no invented prices[\s\S]*%/);
-  assert.match(head, /friendly\s*100 %/);
-  assert.match(head, /^12 examples/);
-  const first = await page.locator(".c-list .c-row").first().innerText();
-  assert.match(first, /✗[\s\S]*%/, "those that failed come first");
-  await page.locator(".c-list a").first().click();
+  await page.waitForSelector(".criterion");
+  const lines = await page.locator(".criterion").allInnerTexts();
+  assert.match(lines.find((line) => line.includes("no invented prices")), /held \d+ of 60[\s\S]*mean 0\.\d\d/);
+  assert.match(lines.find((line) => line.includes("friendly")), /soft[\s\S]*held \d+ of \d+/);
+  const shares = lines.map((line) => { const [, held, of] = line.match(/held (\d+) of (\d+)/); return held / of; });
+  assert.deepEqual(shares, [...shares].sort((a, b) => a - b), "worst first");
+  await page.locator(".criterion", { hasText: "no invented prices" }).click();
+  const worst = await page.locator("ol.worst li").allInnerTexts();
+  assert.equal(worst.length, 10);
+  assert.ok(worst.every((line) => line.startsWith("✗") && line.endsWith("0.10")), worst.join("; "));
+  await page.locator("ol.worst a").first().click();
   await page.waitForSelector(".turn");
+  assert.match(await page.locator(".pane .pill[aria-current]").innerText(), /✗/, "the attempt that is meant");
   await unharmed();
 });
 
@@ -247,7 +251,7 @@ test("search: in all runs, in one, to the turn", async () => {
 
 test("ten thousand examples are a few dozen elements, to the last", async () => {
   await open("#/run/019a0000-0004", ".line.example");
-  await page.getByText("10000 examples").waitFor();
+  await page.getByText("10,000 examples").waitFor();
   const list = page.locator(".left .v-list");
   const height = await list.evaluate((element) => element.scrollHeight);
   assert.ok(height > 10_000 * 30, `${height}`);
@@ -278,7 +282,7 @@ test("nothing an agent said is HTML, in any view", async () => {
   }
   await page.keyboard.press("e");
   await page.waitForSelector(".event");
-  await open(`#/run/${evil}/criteria`, ".c-row");
+  await open(`#/run/${evil}/criteria`, ".criterion");
   await open(`#/search?q=onerror`, ".hit");
   await open(`#/compare?before=019a0000-0001&after=${evil}`, "button.cmp-row");
   await page.locator("button.cmp-row").first().click();
@@ -302,10 +306,12 @@ test("dark and light", async () => {
 test("a phone: one column, a way back, nothing beyond the edge", async () => {
   const phone = await newPage(browser, { viewport: { width: 390, height: 780 }, hasTouch: true });
   await phone.goto(server.url);
-  for (const [hash, wait] of [["#/", ".runs"], ["#/run/019a0000-0003", ".line.example"], ["#/compare?before=019a0000-0002&after=019a0000-0003", "button.cmp-row"], ["#/history", ".chart"], ["#/search?q=venue", ".hit"]]) {
+  for (const [hash, wait] of [["#/", ".runs"], ["#/run/019a0000-0003", ".line.example"], ["#/compare?before=019a0000-0002&after=019a0000-0003", "button.cmp-row"], ["#/run/019a0000-0003/timeline", "canvas"], ["#/run/019a0000-0003/criteria", ".criterion"], ["#/run/019a0000-0003/topics", ".node"], ["#/history", ".chart"], ["#/search?q=venue", ".hit"]]) {
     await phone.goto(`${server.base}/${hash}`);
     await phone.waitForSelector(wait);
     assert.ok(await phone.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${hash} fits`);
+    const sideways = await phone.evaluate(() => [...document.querySelectorAll("main, main *")].filter((one) => one.clientWidth > 0 && one.scrollWidth > one.clientWidth + 1 && /auto|scroll/.test(getComputedStyle(one).overflowX)).map((one) => one.className));
+    assert.deepEqual(sideways, [], `${hash}: nothing scrolls sideways`);
   }
   await phone.goto(`${server.base}/#/compare?before=019a0000-0002&after=019a0000-0003`);
   await phone.locator("button.cmp-row").first().click();

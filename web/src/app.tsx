@@ -1,8 +1,9 @@
 import { useEffect } from "preact/hooks";
 
 import { link, route } from "./router";
-import { feed, helpOpen, nextTheme, openedAs, opening, openRun, source } from "./state";
+import { feed, helpOpen, loadAbilities, nextTheme, openedAs, opening, openRun, paletteOpen, source } from "./state";
 import { Help } from "./ui/help";
+import { Palette } from "./ui/palette";
 import { Trouble } from "./ui/parts";
 import { useKeys } from "./ui/keys";
 import { ComparePage } from "./views/compare";
@@ -14,6 +15,7 @@ import { SearchPage } from "./views/search";
 
 export function App() {
   useKeys();
+  useEffect(() => { void loadAbilities(); }, []);
   const { parts } = route.value;
   const alone = source.value.kind === "file";
   const page = parts[0] ?? (alone ? "run" : "runs");
@@ -34,6 +36,7 @@ export function App() {
           <Item to={["search"]} now={page === "search"} text="Search" />
         </nav>
         <span class="gap" />
+        <button type="button" class="ghost" onClick={() => { paletteOpen.value = true; }} title="Palette (Ctrl+K)" aria-label="Palette">⌘</button>
         <button type="button" class="ghost keys" onClick={() => { helpOpen.value = true; }} title="Keyboard shortcuts (?)" aria-label="Keyboard shortcuts">?</button>
         <button type="button" class="ghost" onClick={nextTheme} title="Dark or light (t)" aria-label="Dark or light">◐</button>
       </header>
@@ -41,6 +44,7 @@ export function App() {
         {page === "run" ? <WithRun id={parts[1] ?? "last"} /> : page === "compare" ? <ComparePage /> : page === "history" ? <HistoryPage /> : page === "journal" && !alone ? <JournalPage /> : page === "search" ? <SearchPage /> : <RunsPage />}
       </main>
       {helpOpen.value && <Help />}
+      {paletteOpen.value && <Palette />}
     </>
   );
 }

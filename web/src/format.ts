@@ -19,6 +19,11 @@ export function turnName(number: number): string {
   return number === 0 ? "Start" : `Turn ${number}`;
 }
 
+/** `1 turn`, `1,200 turns`. */
+export function plural(count: number, thing: string, things = `${thing}s`): string {
+  return `${count.toLocaleString("en")} ${count === 1 ? thing : things}`;
+}
+
 export function percent(share: number | null | undefined): string {
   if (share === null || share === undefined) return "–";
   const value = share * 100;
@@ -41,6 +46,17 @@ export function when(time: string | null | undefined): string {
   if (Number.isNaN(date.getTime())) return "";
   const two = (n: number) => String(n).padStart(2, "0");
   return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
+}
+
+/** `16 Nov 14:05`; with the year where it is another one. */
+export function day(time: string | null | undefined, now = new Date()): string {
+  if (!time) return "";
+  const date = new Date(time);
+  if (Number.isNaN(date.getTime())) return "";
+  const month = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"][date.getMonth()];
+  const two = (n: number) => String(n).padStart(2, "0");
+  const year = date.getFullYear() === now.getFullYear() ? "" : ` ${date.getFullYear()}`;
+  return `${date.getDate()} ${month}${year} ${two(date.getHours())}:${two(date.getMinutes())}`;
 }
 
 export function ago(time: string | null | undefined, now = Date.now()): string {
@@ -79,4 +95,21 @@ export function quoted(text: string): string {
 export function pretty(value: unknown): string {
   if (typeof value === "string") return value;
   return JSON.stringify(value, null, 2) ?? "";
+}
+
+/** Options of a command that say nothing about what was run. */
+const NOISE = /^--(ui|color|run-id|root|html|junit|json|markdown|live)(=|$)/;
+const NOISE_WITH_VALUE = new Set(["--ui", "--color", "--run-id", "--root", "--html", "--junit", "--json", "--markdown"]);
+
+/** A command as one would type it: without the program's folder and without options on how it is shown. */
+export function commandLine(argv: readonly string[]): string {
+  const [program = "", ...rest] = argv;
+  const words = [program.split("/").at(-1) ?? ""];
+  for (let place = 0; place < rest.length; place += 1) {
+    const word = rest[place]!;
+    if (word === "--") { words.push(...rest.slice(place)); break; }
+    if (!NOISE.test(word)) { words.push(word); continue; }
+    if (NOISE_WITH_VALUE.has(word)) place += 1;
+  }
+  return words.join(" ");
 }

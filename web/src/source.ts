@@ -3,8 +3,11 @@
 import { isLive } from "./model/verdict";
 import { apply, emptyRun, end, runOf, type Run } from "./model/rows";
 import type { Choice, EntryRows, JournalStats, WholeEntry } from "./model/journal";
+import { parseQuery } from "./model/query";
 import { search } from "./model/search";
 import type { Comparison, Event, FlakyExample, Header, HistoryPoint, Row, RunInfo, RunListing, RunState, Searched } from "./model/types";
+
+export interface Abilities { can_run: boolean; can_stop: boolean; agents: string[] }
 
 /** An open run: rows that grow, and the events of examples on demand. */
 export interface Feed {
@@ -19,7 +22,9 @@ export interface Feed {
 
 export interface Source {
   readonly kind: "server" | "file";
-  runs(before?: string): Promise<{ runs: RunListing[]; more: string | null; total: number; can_run: boolean; can_stop: boolean }>;
+  runs(before?: string): Promise<{ runs: RunListing[]; more: string | null; total: number; can_run: boolean; can_stop: boolean; agents: string[] }>;
+  /** What can be done here besides looking. */
+  abilities(): Promise<Abilities>;
   open(id: string, changed: () => void): Promise<Feed>;
   /** `margin` in percentage points; empty for none. */
   compare(before: string, after: string, margin: string): Promise<Comparison>;
@@ -55,6 +60,7 @@ export function serverSource(): Source {
   return {
     kind: "server",
     runs: (before) => ask(`/api/runs?limit=100${before ? `&before=${name(before)}` : ""}`),
+    abilities: () => ask("/api/runs?limit=1"),
     open: openOnServer,
     compare: (before, after, margin) => ask(`/api/compare?before=${name(before)}&after=${name(after)}${margin ? `&margin=${name(margin)}` : ""}`),
     baselines: async () => (await ask<{ baselines: string[] }>("/api/baselines")).baselines,
@@ -200,10 +206,17 @@ export function fileSource(text: string): Source {
   };
   return {
     kind: "file",
-    runs: async () => ({ runs: [], more: null, total: 1, can_run: false, can_stop: false }),
+    runs: async () => ({ runs: [], more: null, total: 1, can_run: false, can_stop: false, agents: [] }),
+    abilities: async () => ({ can_run: false, can_stop: false, agents: [] }),
     open: async () => feed,
     compare: alone, history: alone, flaky: alone, start: alone, cancel: alone, journal: alone, journalEntry: alone, journalStats: alone,
     baselines: async () => [],
-    search: async (query) => search(id, events, run, query),
+    search: async (query) => {
+      try {
+        return search(id, events, run, parseQuery(query));
+      } catch (error) {
+        throw new Refusal(error instanceof Error ? error.message : String(error));
+      }
+    },
   };
 }

@@ -3,7 +3,7 @@
 import { isLive } from "./model/verdict";
 import { signal } from "@preact/signals";
 
-import type { Feed, Source } from "./source";
+import type { Abilities, Feed, Source } from "./source";
 
 export const source = signal<Source>(null as unknown as Source);
 export const feed = signal<Feed | null>(null);
@@ -14,6 +14,18 @@ export const filter = signal("");
 export const statusFilter = signal<string | null>(null);
 export const follow = signal(false);
 export const helpOpen = signal(false);
+export const paletteOpen = signal(false);
+
+/** What can be done here besides looking. */
+export const abilities = signal<Abilities>({ can_run: false, can_stop: false, agents: [] });
+
+/** Asks once; a page whose server does not answer says so elsewhere. */
+export async function loadAbilities(): Promise<void> {
+  try {
+    const { can_run, can_stop, agents = [] } = await source.value.abilities();
+    abilities.value = { can_run, can_stop, agents };
+  } catch { /* the view that asks next shows why */ }
+}
 
 /** The name that the open run was asked for by: an id, the start of one, `last`. */
 export const openedAs = signal<string | null>(null);

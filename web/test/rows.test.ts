@@ -4,6 +4,7 @@ import sampleText from "./sample.events.jsonl?raw";
 import kept from "./sample.rows.json";
 import { criteriaOf } from "../src/model/criteria";
 import { apply, countsOf, emptyHeader, emptyRun, isBad, rateOf, runOf, statusOf, titleOf } from "../src/model/rows";
+import { parseQuery } from "../src/model/query";
 import { search } from "../src/model/search";
 import { talksOf } from "../src/model/talk";
 import { graphOf, START } from "../src/model/topics";
@@ -157,14 +158,14 @@ test("topics are counted by way and by conversation", () => {
 });
 
 test("criteria are counted, and no verdict is none", () => {
-  const { names, totals } = criteriaOf(folded().rows);
-  expect(names[0]).not.toBe("friendly");
-  expect(totals.get("intent")).toMatchObject({ checked: 0, unclear: 1 });
+  const criteria = criteriaOf(folded().rows);
+  expect(criteria[0]!.name).not.toBe("friendly");
+  expect(criteria.find((one) => one.name === "intent")).toMatchObject({ checked: 0, unclear: 1 });
 });
 
 test("words are found together in one text", () => {
   const run = folded();
-  expect(search("sample", events, run, "second TRY").hits.map((hit) => hit.found)).toContain("title");
-  expect(search("sample", events, run, "kulturbrauerei nowhere").hits).toEqual([]);
-  expect(search("sample", events, run, " ").hits).toEqual([]);
+  expect(search("sample", events, run, parseQuery("second TRY")).hits.map((hit) => hit.found)).toContain("title");
+  expect(search("sample", events, run, parseQuery("kulturbrauerei nowhere")).hits).toEqual([]);
+  expect(search("sample", events, run, parseQuery(" ")).hits).toEqual([]);
 });

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use proctor_compare::{Rules, compare};
-use proctor_history::{History, Recording, search_runs};
+use proctor_history::{History, Recording, SearchQuery, search_runs};
 use proctor_record::RunStore;
 
 const TURNS: usize = 7;
@@ -51,7 +51,9 @@ fn ask(store: &RunStore, question: &str, words: &[&str]) -> usize {
             let example = history.find(id).unwrap().remove(0);
             history.example(&example.id).unwrap().len()
         }
-        ("search", [words]) => search_runs(store, words, 30).hits.len(),
+        ("search", [words]) => {
+            search_runs(store, &SearchQuery::parse(words).unwrap(), 30).hits.len()
+        }
         ("compare", [before, after]) => compared(store, before, after),
         _ => panic!("unknown question {question}"),
     }

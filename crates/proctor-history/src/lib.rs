@@ -37,7 +37,9 @@ pub use comparisons::{Compared, ComparisonCache, SideError, unreadable};
 pub use error::HistoryError;
 pub use queries::{FlakyExample, HistoryPoint, KnownExample, RunRow, Window};
 pub use recording::Recording;
-pub use search::{SearchHit, SearchResult, TextKind, search_recording, search_runs};
+pub use search::{
+    QueryError, SearchHit, SearchQuery, SearchResult, TextKind, search_recording, search_runs,
+};
 pub use sync::{SkippedRun, SyncSummary};
 
 use database::Database;

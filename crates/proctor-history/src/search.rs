@@ -3,6 +3,7 @@
 //! The recordings themselves are read, newest first: nothing to build, nothing that could be out of date. Only lines in which the
 //! words may stand are parsed; they are found at the speed at which memory is searched, in the halves of a large recording at once.
 
+mod query;
 mod titles;
 
 use std::io;
@@ -10,11 +11,11 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use memchr::{memchr, memrchr};
 use proctor_events::{Body, Event, Exception, Json};
 use proctor_record::{RecordingChunks, RunStore};
-use regex::bytes::{Regex, RegexBuilder};
 use serde::Serialize;
+
+pub use self::query::{QueryError, SearchQuery};
 
 /// What a hit was found in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -72,20 +73,20 @@ pub struct SearchResult {
     pub unreadable: Vec<String>,
 }
 
-/// Characters of context on each side of a match.
-const EXCERPT_CONTEXT: usize = 60;
-
-/// Searches one recording. All words of the query must occur in the same text; case does not matter.
-pub fn search_recording(path: &Path, query: &str, limit: usize) -> io::Result<SearchResult> {
+/// Searches one recording.
+pub fn search_recording(
+    path: &Path,
+    query: &SearchQuery,
+    limit: usize,
+) -> io::Result<SearchResult> {
     let name = proctor_record::recording_name(path);
     let mut searched = SearchResult { runs: 1, ..SearchResult::default() };
-    search_file(path, &name, &Query::new(query), limit, &mut searched)?;
+    search_file(path, &name, query, limit, &mut searched)?;
     Ok(searched)
 }
 
 /// Searches all recordings of a project, newest first.
-pub fn search_runs(store: &RunStore, query: &str, limit: usize) -> SearchResult {
-    let query = Query::new(query);
+pub fn search_runs(store: &RunStore, query: &SearchQuery, limit: usize) -> SearchResult {
     let mut searched = SearchResult::default();
     for folder in store.list().unwrap_or_default().iter().rev() {
         if searched.truncated {
@@ -93,7 +94,7 @@ pub fn search_runs(store: &RunStore, query: &str, limit: usize) -> SearchResult 
         }
         searched.runs += 1;
         let path = folder.events_path();
-        if let Err(error) = search_file(&path, &folder.name(), &query, limit, &mut searched) {
+        if let Err(error) = search_file(&path, &folder.name(), query, limit, &mut searched) {
             searched.unreadable.push(format!("{}: {error}", folder.name()));
         }
     }
@@ -103,11 +104,11 @@ pub fn search_runs(store: &RunStore, query: &str, limit: usize) -> SearchResult 
 fn search_file(
     path: &Path,
     run: &str,
-    query: &Query,
+    query: &SearchQuery,
     limit: usize,
     searched: &mut SearchResult,
 ) -> io::Result<()> {
-    if query.words.is_empty() {
+    if query.is_empty() {
         return Ok(());
     }
     let room = limit - searched.hits.len();
@@ -130,7 +131,7 @@ struct FoundHit {
 const LARGE: u64 = 8 << 20;
 
 /// The first hits of a recording.
-fn scan(path: &Path, run: &str, query: &Query, limit: usize) -> io::Result<Vec<FoundHit>> {
+fn scan(path: &Path, run: &str, query: &SearchQuery, limit: usize) -> io::Result<Vec<FoundHit>> {
     let size = std::fs::metadata(path)?.len();
     if size < LARGE {
         return scan_part(path, 0..u64::MAX, run, query, limit, &AtomicBool::new(false));
@@ -156,7 +157,7 @@ fn scan_part(
     path: &Path,
     part: Range<u64>,
     run: &str,
-    query: &Query,
+    query: &SearchQuery,
     limit: usize,
     enough: &AtomicBool,
 ) -> io::Result<Vec<FoundHit>> {
@@ -167,6 +168,9 @@ fn scan_part(
             // Damaged lines are skipped.
             let Some(event) = parsed(&chunk[line.clone()]) else { continue };
             for (kind, text) in texts(&event) {
+                if !query.looks_at(kind) {
+                    continue;
+                }
                 let Some(excerpt) = query.excerpt(&text) else { continue };
                 let offset = offset + line.start as u64;
                 found.push(FoundHit { hit: hit(run, &event, kind, excerpt), offset });
@@ -184,13 +188,6 @@ fn scan_part(
 
 fn parsed(line: &[u8]) -> Option<Event> {
     std::str::from_utf8(line).ok().and_then(|text| Event::from_json(text).ok())
-}
-
-/// The line in which a place lies, its end included.
-fn line_around(text: &[u8], place: usize) -> Range<usize> {
-    let start = memrchr(b'\n', &text[..place]).map_or(0, |before| before + 1);
-    let end = memchr(b'\n', &text[place..]).map_or(text.len(), |after| place + after + 1);
-    start..end
 }
 
 fn hit(run: &str, event: &Event, found: TextKind, excerpt: String) -> SearchHit {
@@ -274,71 +271,4 @@ fn json(value: Option<&Json>) -> Option<&str> {
 
 fn exception(exception: Option<&Exception>) -> Option<&str> {
     exception.map(|exception| exception.message.as_str())
-}
-
-struct Query {
-    /// In lower case.
-    words: Vec<String>,
-    /// What lines are told by, the longest word first; none where no word stands in JSON as it is.
-    signs: Vec<Regex>,
-}
-
-/// A writer may have escaped what need not be; such lines are parsed to see what they say.
-const ESCAPE: &str = r"\\u";
-
-impl Query {
-    fn new(query: &str) -> Self {
-        let words: Vec<String> = query.split_whitespace().map(str::to_lowercase).collect();
-        let stands_as_it_is = |word: &&String| {
-            word.chars().all(|c| {
-                c.is_alphanumeric() || (c.is_ascii_graphic() && !matches!(c, '"' | '\\' | '/'))
-            })
-        };
-        let mut plain: Vec<&String> = words.iter().filter(stands_as_it_is).collect();
-        plain.sort_by_key(|word| std::cmp::Reverse(word.len()));
-        let sign = |word: &&String| {
-            let pattern = format!("{}|{ESCAPE}", regex::escape(word));
-            // Letters beyond ASCII have other cases than bytes have.
-            let unicode = !word.is_ascii();
-            RegexBuilder::new(&pattern).case_insensitive(true).unicode(unicode).build().ok()
-        };
-        Self { signs: plain.iter().filter_map(sign).collect(), words }
-    }
-
-    /// The places of lines that may contain all words.
-    fn candidates<'a>(&'a self, chunk: &'a [u8]) -> impl Iterator<Item = Range<usize>> {
-        let mut from = 0;
-        let next = move || {
-            let rest = chunk.get(from..).filter(|rest| !rest.is_empty())?;
-            let place = match self.signs.first() {
-                Some(sign) => from + sign.find(rest)?.start(),
-                None => from,
-            };
-            let line = line_around(chunk, place);
-            from = line.end;
-            Some(line)
-        };
-        let has_all = |line: &Range<usize>| {
-            self.signs.iter().skip(1).all(|sign| sign.is_match(&chunk[line.clone()]))
-        };
-        std::iter::from_fn(next).filter(has_all)
-    }
-
-    /// The surroundings of the first word, if all words are there.
-    fn excerpt(&self, text: &str) -> Option<String> {
-        let lower = text.to_lowercase();
-        if !self.words.iter().all(|word| lower.contains(word)) {
-            return None;
-        }
-        let place = lower.find(self.words.first()?)?;
-        // Lower case can have other lengths: count characters, not bytes.
-        let before = lower[..place].chars().count();
-        let start = before.saturating_sub(EXCERPT_CONTEXT);
-        let length = EXCERPT_CONTEXT * 2 + self.words[0].chars().count();
-        let part: String = text.chars().skip(start).take(length).collect();
-        let squeezed = part.split_whitespace().collect::<Vec<_>>().join(" ");
-        let more = text.chars().nth(start + length).is_some();
-        let (left, right) = (if start > 0 { "…" } else { "" }, if more { "…" } else { "" });
-        Some(format!("{left}{squeezed}{right}"))
-    }
 }

@@ -46,7 +46,28 @@ pub struct CheckTally {
     pub passed: Option<bool>,
     /// Its score.
     pub score: Option<f64>,
+    /// Whether a judge decided it, not a rule.
+    pub judged: bool,
+    /// The turn that it looked at; absent where it looked at the whole conversation.
+    pub turn: Option<u32>,
 }
+
+/// Kinds of checks that a judge decides. Programs may have kinds of their own: theirs are judged where they give a score.
+const JUDGED: &[&str] = &["quality", "grounding", "forbidden_claims", "intent", "goal_achievement"];
+/// Kinds of checks that a rule decides, with a score or without.
+const MECHANICAL: &[&str] = &[
+    "pattern",
+    "tool_call",
+    "conversation_tool_call",
+    "tool_order",
+    "topic",
+    "topic_history",
+    "turn_count",
+    "latency",
+    "cost",
+    "prompt",
+    "custom",
+];
 
 impl Tally {
     fn of(attempt: &Attempt) -> Self {
@@ -104,6 +125,8 @@ impl CheckTally {
             soft: evaluation.mode == EvaluationMode::Soft,
             passed: evaluation.passed,
             score: evaluation.score,
+            judged: evaluation.is_judged(),
+            turn: evaluation.turn,
         }
     }
 }
@@ -112,6 +135,12 @@ impl Evaluation {
     /// The name of the criterion, else the description, else the kind.
     pub fn title(&self) -> Option<&str> {
         self.name.as_deref().or(self.description.as_deref()).or(self.kind.as_deref())
+    }
+
+    /// Whether a judge decided it, not a rule.
+    pub fn is_judged(&self) -> bool {
+        let kind = self.kind.as_deref().unwrap_or_default();
+        JUDGED.contains(&kind) || (!MECHANICAL.contains(&kind) && self.score.is_some())
     }
 }
 

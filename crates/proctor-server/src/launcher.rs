@@ -23,6 +23,8 @@ pub struct RunRequest {
     pub repeat: Option<u32>,
     /// How often a failed example is tried again.
     pub retries: Option<u32>,
+    /// The agent that all conversations are held with, instead of their own: one of [`Launcher::agents`].
+    pub agent: Option<String>,
 }
 
 impl RunRequest {
@@ -95,6 +97,8 @@ pub trait Launcher: Send + Sync + 'static {
     fn progress(&self) -> Option<LaunchProgress>;
     /// Stops the live run; false if there is none.
     fn cancel(&self) -> bool;
+    /// The names of the agents that conversations can be held with instead of their own.
+    fn agents(&self) -> Vec<String>;
 }
 
 #[cfg(test)]

@@ -230,6 +230,8 @@ impl Serialize for Checks<'_> {
             soft: check.soft,
             passed: check.passed,
             score: check.score,
+            judged: check.judged,
+            turn: check.turn,
         }))
     }
 }
@@ -240,4 +242,6 @@ struct CheckRow<'a> {
     soft: bool,
     passed: Option<bool>,
     score: Option<f64>,
+    judged: bool,
+    turn: Option<u32>,
 }

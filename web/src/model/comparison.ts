@@ -1,6 +1,6 @@
 // What a comparison says in words: the same sentences that the terminal and the Markdown report print.
 
-import type { Comparison, Decision, SuiteChange, UsageChange, Verdict } from "./types";
+import type { Comparison, Decision, ExampleChange, SuiteChange, UsageChange, Verdict } from "./types";
 
 export const VERDICT_SIGNS: Record<Verdict, string> = {
   not_comparable: "!", regression: "▼", cannot_tell: "?", improvement: "▲", no_change_seen: "=", unchanged: "=",
@@ -76,4 +76,15 @@ export function codePieces(text: string): string[] {
   if (pieces.length % 2 === 1) return pieces;
   // An odd number of marks: the last one is text.
   return [...pieces.slice(0, -2), `${pieces.at(-2)}\`${pieces.at(-1)}`];
+}
+
+/** The examples by verdict, in the order in which they come. */
+export function groupsOf(examples: readonly ExampleChange[]): { verdict: Verdict; examples: ExampleChange[] }[] {
+  const groups = new Map<Verdict, ExampleChange[]>();
+  for (const example of examples) {
+    const own = groups.get(example.verdict);
+    if (own) own.push(example);
+    else groups.set(example.verdict, [example]);
+  }
+  return [...groups].map(([verdict, own]) => ({ verdict, examples: own }));
 }

@@ -224,15 +224,24 @@ function inAttempt(row: Row, attempt: Attempt, event: Event): void {
       attempt.checks.push({
         name: event.name ?? event.description ?? event.evaluation_type ?? "check",
         soft: event.mode === "soft", passed: event.passed ?? null, score: event.score ?? null,
+        judged: isJudged(event.evaluation_type, event.score), turn: event.turn_number ?? null,
       });
       break;
     case "InvariantEvaluated":
       attempt.checks.push({
         name: event.description ?? event.invariant_type ?? "check",
-        soft: event.mode === "soft", passed: event.passed ?? null, score: null,
+        soft: event.mode === "soft", passed: event.passed ?? null, score: null, judged: isJudged(event.invariant_type, null), turn: null,
       });
       break;
   }
+}
+
+const JUDGED = ["quality", "grounding", "forbidden_claims", "intent", "goal_achievement"];
+const MECHANICAL = ["pattern", "tool_call", "conversation_tool_call", "tool_order", "topic", "topic_history", "turn_count", "latency", "cost", "prompt", "custom"];
+
+/** Whether a judge decided a check: the rule of `crates/proctor-record/src/tally.rs`. */
+export function isJudged(kind: string | null | undefined, score: number | null | undefined): boolean {
+  return JUDGED.includes(kind ?? "") || (!MECHANICAL.includes(kind ?? "") && score !== null && score !== undefined);
 }
 
 function failedBefore(row: Row, attempt: Attempt): boolean {

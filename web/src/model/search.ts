@@ -1,27 +1,26 @@
-// Looking for words in the events of a report: the rules of `proctor-history`, all words in one text.
+// Looking for words in the events of a report, by the rules of `proctor-history`.
 
 import { titleOf, type Run } from "./rows";
+import { find, looksAt, type Query } from "./query";
 import type { Event, Hit, Searched } from "./types";
 
 const LIMIT = 300;
 const AROUND = 60;
 
-export function search(runId: string, events: Event[], run: Run, query: string): Searched {
-  const words = query.toLowerCase().split(/\s+/).filter(Boolean);
+export function search(runId: string, events: Event[], run: Run, query: Query): Searched {
   const hits: Hit[] = [];
-  if (words.length === 0) return { hits, runs: 1, truncated: false, unreadable: [] };
+  if (query.terms.length === 0) return { hits, runs: 1, truncated: false, unreadable: [] };
   for (const event of events) {
     const found = textOf(event);
-    if (!found) continue;
-    const lower = found.text.toLowerCase();
-    if (!words.every((word) => lower.includes(word))) continue;
+    if (!found || !looksAt(query, found.kind)) continue;
+    const place = find(query, found.text);
+    if (!place) continue;
     if (hits.length === LIMIT) return { hits, runs: 1, truncated: true, unreadable: [] };
-    const place = run.places.get(event.example_id ?? "");
-    const row = place === undefined ? undefined : run.rows[place];
+    const row = run.rows[run.places.get(event.example_id ?? "") ?? -1];
     hits.push({
       run: runId, example_id: event.example_id ?? null, title: row ? titleOf(row) : null, repeat: event.repeat ?? null,
       attempt: event.attempt ?? null, turn: event.turn_number ?? null, seq: event.seq, found: found.kind,
-      excerpt: excerpt(found.text, lower.indexOf(words[0]!), words[0]!.length),
+      excerpt: excerpt(found.text, place.at, place.length),
     });
   }
   return { hits, runs: 1, truncated: false, unreadable: [] };

@@ -4,10 +4,12 @@ import type { Event } from "./types";
 
 export interface ToolCall { id: string | null; name: string; arguments: unknown; result: unknown; error: string | null; done: boolean; duration_ms: number | null; seq: number }
 export interface Said { text: string; source: string | null; duration_ms: number | null; first_token_ms: number | null; seq: number; metadata: unknown; pending: unknown[] }
-export interface Evaluation { seq: number; turn: number | null; name: string; description: string | null; soft: boolean; kind: string | null; passed: boolean | null; score: number | null; reasoning: string | null; message: string | null; topic: string | null; metadata: unknown }
-export interface ModelCall { seq: number; backend: string | null; model: string | null; purpose: string | null; input_tokens: number | null; output_tokens: number | null; cost_usd: number | null; duration_ms: number | null; cached: boolean; tries: number | null; error: string | null }
+/** How often the judge was asked about one check, and what it said. */
+export interface Votes { passed: number; failed: number }
+export interface Evaluation { seq: number; turn: number | null; name: string; description: string | null; soft: boolean; kind: string | null; passed: boolean | null; score: number | null; reasoning: string | null; message: string | null; topic: string | null; votes: Votes | null; metadata: unknown }
+export interface ModelCall { seq: number; backend: string | null; model: string | null; purpose: string | null; input_tokens: number | null; output_tokens: number | null; cost_usd: number | null; duration_ms: number | null; cached: boolean; tries: number | null; error: string | null; prompt: string | null; text: string | null; tool_calls: unknown[]; turn: number | null }
 /** Work of the agent as its instrumentation told it; `depth` is how many spans it is in. */
-export interface Span { seq: number; turn: number; id: string; parent: string | null; name: string; duration_ms: number | null; scope: string | null; error: string | null; attributes: unknown; left_out: number; depth: number }
+export interface Span { seq: number; turn: number; id: string; parent: string | null; name: string; started: number | null; duration_ms: number | null; scope: string | null; error: string | null; attributes: unknown; left_out: number; depth: number }
 export interface Trouble { seq: number; whose: string; turn: number | null; class: string | null; message: string; operation: string | null }
 
 /** What happened within a turn, in order. */
@@ -18,7 +20,18 @@ export type Step =
   | { kind: "topic"; to: string; from: string | null; trigger: string | null; seq: number }
   | { kind: "trouble"; trouble: Trouble };
 
-export interface Turn { number: number; topic: string | null; steps: Step[]; evaluations: Evaluation[] }
+export interface Turn {
+  number: number;
+  topic: string | null;
+  steps: Step[];
+  evaluations: Evaluation[];
+  /** Those that the turn led to: of the agent, of the simulated user before it, of the judge after it. */
+  models: ModelCall[];
+  spans: Span[];
+  /** When its first and its last event happened, in milliseconds. */
+  from: number | null;
+  to: number | null;
+}
 
 export interface Talk {
   repeat: number;
@@ -37,7 +50,10 @@ export interface Talk {
   ended: string | null;
   turns: Turn[];
   evaluations: Evaluation[];
+  /** Calls of no turn: those of judgements on the whole. */
   models: ModelCall[];
+  /** Calls of which is not known yet what they were for. */
+  waiting: ModelCall[];
   spans: Span[];
   output: { stream: string; line: string; seq: number }[];
   events: Event[];
@@ -56,14 +72,37 @@ export function talksOf(events: Event[]): Talk[] {
     talk.events.push(event);
     take(talk, event);
   }
+  for (const talk of talks) assign(talk, null);
   return talks;
+}
+
+/** The talk of a whole attempt as one: what models were asked, and what spans there were, in all turns. */
+export function callsOf(talk: Talk): ModelCall[] {
+  return [...talk.turns.flatMap((turn) => turn.models), ...talk.models].sort((a, b) => a.seq - b.seq);
+}
+
+/** The turn in which an attempt failed first; null where it did not, where it failed as a whole, or nobody says where. */
+export function failingTurn(talk: Talk): number | null {
+  if (talk.status === "passed" || talk.status === "pending") return null;
+  for (const turn of talk.turns) {
+    const failed = turn.evaluations.some((check) => !check.soft && check.passed === false);
+    if (failed || turn.steps.some((step) => step.kind === "trouble")) return turn.number;
+  }
+  const told = /^turn (\d+)\b/m.exec(talk.exception?.message ?? talk.message ?? "");
+  const named = told ? Number(told[1]) : null;
+  return talk.turns.some((turn) => turn.number === named) ? named : null;
+}
+
+/** The turn during which something happened at a time; null where no turn says when it was. */
+export function turnAt(talk: Talk, time: number): number | null {
+  return talk.turns.findLast((turn) => turn.from !== null && turn.from <= time)?.number ?? talk.turns.find((turn) => turn.from !== null)?.number ?? null;
 }
 
 function emptyTalk(repeat: number, attempt: number): Talk {
   return {
     repeat, attempt, status: null, fault: null, duration_ms: null, exception: null, message: null, output_tail: [],
     leaked: [], signal: null, exit_status: null, goal: null, max_turns: null, ended: null, turns: [], evaluations: [],
-    models: [], spans: [], output: [], events: [],
+    models: [], waiting: [], spans: [], output: [], events: [],
   };
 }
 
@@ -71,15 +110,63 @@ function turnOf(talk: Talk, number: number): Turn {
   let turn = talk.turns.find((one) => one.number === number);
   if (!turn) {
     const before = talk.turns.findLast((one) => one.number < number);
-    turn = { number, topic: before?.topic ?? null, steps: [], evaluations: [] };
+    turn = { number, topic: before?.topic ?? null, steps: [], evaluations: [], models: [], spans: [], from: null, to: null };
     talk.turns.push(turn);
     talk.turns.sort((a, b) => a.number - b.number);
   }
   return turn;
 }
 
+/** Gives the waiting calls to a turn, or to the conversation as a whole. */
+function assign(talk: Talk, turn: Turn | null, wanted: (call: ModelCall) => boolean = () => true): void {
+  if (talk.waiting.length === 0) return;
+  const given = talk.waiting.filter(wanted);
+  talk.waiting = talk.waiting.filter((call) => !wanted(call));
+  for (const call of given) {
+    call.turn = turn?.number ?? null;
+    (turn ?? talk).models.push(call);
+  }
+}
+
+const ofUser = (call: ModelCall) => call.purpose === "simulator" || call.purpose === "user";
+
+/** Calls are recorded before what they led to, and do not say what that was. */
+function assignCalls(talk: Talk, event: Event): void {
+  if (talk.waiting.length === 0) return;
+  const last = talk.turns.at(-1) ?? null;
+  switch (event.event_type) {
+    case "UserMessage":
+      assign(talk, last, (call) => !ofUser(call));
+      assign(talk, turnOf(talk, event.turn_number ?? 0));
+      return;
+    case "EvaluationRecorded":
+      assign(talk, event.turn_number === undefined || event.turn_number === null ? null : turnOf(talk, event.turn_number));
+      return;
+    case "AgentResponse":
+    case "ToolCallStarted":
+    case "ToolCallCompleted":
+    case "TopicChanged":
+    case "InvariantEvaluated":
+    case "AgentError":
+      assign(talk, event.turn_number === undefined || event.turn_number === null ? last : turnOf(talk, event.turn_number), (call) => !ofUser(call));
+      return;
+    case "SimulationEnded":
+      assign(talk, last);
+  }
+}
+
 function take(talk: Talk, event: Event): void {
   const number = event.turn_number ?? talk.turns.at(-1)?.number ?? 0;
+  assignCalls(talk, event);
+  takeOne(talk, event, number);
+  const time = Date.parse(event.time ?? "");
+  const turn = event.turn_number ? talk.turns.find((one) => one.number === event.turn_number) : undefined;
+  if (!turn || Number.isNaN(time)) return;
+  turn.from ??= time;
+  turn.to = Math.max(turn.to ?? time, time);
+}
+
+function takeOne(talk: Talk, event: Event, number: number): void {
   switch (event.event_type) {
     case "ExampleFinished":
       talk.status = event.status;
@@ -143,15 +230,19 @@ function take(talk: Talk, event: Event): void {
       });
       break;
     case "ModelCall":
-      talk.models.push({
+      talk.waiting.push({
         seq: event.seq, backend: event.backend ?? null, model: event.model ?? null, purpose: event.purpose ?? null,
         input_tokens: event.input_tokens ?? null, output_tokens: event.output_tokens ?? null, cost_usd: event.cost_usd ?? null,
         duration_ms: event.duration_ms ?? null, cached: event.cached === true, tries: event.tries ?? null, error: event.error ?? null,
+        prompt: event.prompt ?? null, text: event.text ?? null, tool_calls: event.tool_calls ?? [], turn: null,
       });
       break;
-    case "AgentSpan":
-      talk.spans.push(spanOf(talk, event));
+    case "AgentSpan": {
+      const span = spanOf(talk, event);
+      talk.spans.push(span);
+      talk.turns.find((turn) => turn.number === span.turn)?.spans.push(span);
       break;
+    }
     case "WorkerLog":
       talk.output.push({ stream: event.stream ?? "stdout", line: event.line, seq: event.seq });
       break;
@@ -163,10 +254,15 @@ function spanOf(talk: Talk, event: Event): Span {
   // Spans further out come first.
   const outer = talk.spans.findLast((span) => span.id === parent);
   return {
-    seq: event.seq, turn: event.turn_number ?? 0, id: event.span_id, parent, name: String(event.name ?? ""), duration_ms: event.duration_ms ?? null,
+    seq: event.seq, turn: event.turn_number ?? 0, id: event.span_id, parent, name: String(event.name ?? ""), started: timeOf(event.started_at), duration_ms: event.duration_ms ?? null,
     scope: event.scope ?? null, error: event.error ?? null, attributes: event.attributes, left_out: event.spans_left_out ?? 0,
     depth: outer ? outer.depth + 1 : 0,
   };
+}
+
+function timeOf(text: unknown): number | null {
+  const time = Date.parse(String(text ?? ""));
+  return Number.isNaN(time) ? null : time;
 }
 
 function said(event: Event): Said {
@@ -210,8 +306,30 @@ function evaluated(talk: Talk, event: Event): void {
     seq: event.seq, turn: event.turn_number ?? null, name: event.name ?? event.description ?? event.evaluation_type ?? event.topic ?? "check",
     description: event.description ?? null, soft: event.mode === "soft", kind: event.evaluation_type ?? event.invariant_type ?? null,
     passed: event.passed ?? null, score: event.score ?? null, reasoning: event.reasoning ?? null,
-    message: event.failure_message ?? event.message ?? null, topic: event.topic ?? null, metadata: event.metadata,
+    message: event.failure_message ?? event.message ?? null, topic: event.topic ?? null, votes: votesOf(event.metadata), metadata: event.metadata,
   };
   if (evaluation.turn === null) talk.evaluations.push(evaluation);
   else turnOf(talk, evaluation.turn).evaluations.push(evaluation);
+}
+
+// eslint-disable-next-line
+function votesOf(metadata: any): Votes | null {
+  const votes = metadata?.votes;
+  return Number.isInteger(votes?.passed) && Number.isInteger(votes?.failed) ? { passed: votes.passed, failed: votes.failed } : null;
+}
+
+const isPassed = (talk: Talk) => talk.status === "passed";
+const isOver = (talk: Talk) => talk.status !== null;
+
+/** The attempt that the address names; else the first one that did not pass; else the last. */
+export function chosenTalk(talks: Talk[], query: URLSearchParams): Talk | undefined {
+  const [repeat, attempt] = [Number(query.get("repeat")), Number(query.get("attempt"))];
+  return talks.find((talk) => talk.repeat === repeat && talk.attempt === attempt)
+    ?? talks.find((talk) => isOver(talk) && !isPassed(talk)) ?? talks.at(-1);
+}
+
+/** The attempt to set beside one: the named one, else one with another outcome. */
+export function otherTalk(talks: Talk[], chosen: Talk, named: string): Talk | undefined {
+  const found = talks.find((talk) => talk !== chosen && `${talk.repeat}.${talk.attempt}` === named);
+  return found ?? talks.find((talk) => isOver(talk) && isPassed(talk) !== isPassed(chosen)) ?? talks.find((talk) => talk !== chosen);
 }

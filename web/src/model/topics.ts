@@ -1,6 +1,6 @@
 // The topics that conversations went through, as a graph.
 
-import type { Row } from "./types";
+import type { Attempt, Row } from "./types";
 
 export interface Node { name: string; visits: number; talks: number; failed: number; layer: number; row: number }
 export interface Edge { from: string; to: string; count: number; failed: number }
@@ -20,7 +20,7 @@ export function graphOf(rows: Row[]): Graph {
   for (const attempt of rows.flatMap((row) => row.attempts)) {
     if (attempt.topics.length === 0) continue;
     talks += 1;
-    const bad = attempt.status !== null && attempt.status !== "passed" && attempt.status !== "pending" ? 1 : 0;
+    const bad = isFailed(attempt) ? 1 : 0;
     let before = START;
     node(START).visits += 1;
     for (const topic of attempt.topics) {
@@ -58,4 +58,24 @@ function place(nodes: Node[], edges: Edge[]): number {
     layer += 1;
   }
   return layer;
+}
+
+/** One conversation that took a way, and how often. */
+export interface Taken { row: Row; attempt: Attempt; times: number; failed: boolean }
+
+function isFailed(attempt: Attempt): boolean {
+  return attempt.status !== null && attempt.status !== "passed" && attempt.status !== "pending";
+}
+
+/** The conversations that went from one topic to another; those that failed first. */
+export function takenBy(rows: readonly Row[], from: string, to: string): Taken[] {
+  const found: Taken[] = [];
+  for (const row of rows) {
+    for (const attempt of row.attempts) {
+      const way = [START, ...attempt.topics];
+      const times = way.filter((topic, place) => topic === from && way[place + 1] === to).length;
+      if (times > 0) found.push({ row, attempt, times, failed: isFailed(attempt) });
+    }
+  }
+  return found.sort((a, b) => Number(b.failed) - Number(a.failed));
 }

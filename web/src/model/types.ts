@@ -22,6 +22,10 @@ export interface Check {
   soft: boolean;
   passed: boolean | null;
   score: number | null;
+  /** Whether a judge decided it, not a rule. */
+  judged: boolean;
+  /** The turn that it looked at; null where it looked at the whole conversation. */
+  turn: number | null;
 }
 
 export interface Attempt {

@@ -58,7 +58,7 @@ export function Value({ label, value, open = false }: { label: string; value: un
 }
 
 /** A share with its interval, drawn. */
-export function Rate({ tally }: { tally: Tally }) {
+export function Rate({ tally, bare = false }: { tally: Tally; bare?: boolean }) {
   const x = (share: number) => 1 + share * 98;
   return (
     <span class="rate" title={`${tally.passed} of ${tally.attempts} · 95 % interval ${percent(tally.range.low)} to ${percent(tally.range.high)}`}>
@@ -67,7 +67,7 @@ export function Rate({ tally }: { tally: Tally }) {
         <rect class="interval" x={x(tally.range.low)} width={Math.max(1, x(tally.range.high) - x(tally.range.low))} y="2" height="6" rx="2" />
         {tally.rate !== null && <rect class="point" x={x(tally.rate) - 1.5} width="3" y="0" height="10" />}
       </svg>
-      <span class="num">{tally.passed}/{tally.attempts}</span>
+      {!bare && <span class="num">{tally.passed}/{tally.attempts}</span>}
     </span>
   );
 }

@@ -48,14 +48,14 @@ export function VirtualList<T>({ items, height, render, keyOf, focus, label, cla
   for (let place = first; place < last; place += 1) {
     const item = items[place]!;
     shown.push(
-      <div class="v-item" key={keyOf(item, place)} style={{ transform: `translateY(${place * height}px)`, height: `${height}px` }}>
+      <div class="v-item" role={role === "list" ? "listitem" : "presentation"} key={keyOf(item, place)} style={{ transform: `translateY(${place * height}px)`, height: `${height}px` }}>
         {render(item, place)}
       </div>,
     );
   }
   return (
     <div class={`v-list ${name ?? ""}`} ref={box} role={role} aria-label={label} tabIndex={-1}>
-      <div class="v-space" style={{ height: `${items.length * height}px` }}>{shown}</div>
+      <div class="v-space" role="presentation" style={{ height: `${items.length * height}px` }}>{shown}</div>
     </div>
   );
 }

@@ -1,44 +1,84 @@
-// Rows are examples, columns are criteria, worst first.
+// A list per criterion: how often it held, and the conversations in which it held least.
 
-import { useMemo } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 
-import { percent } from "../format";
-import { criteriaOf, type Cell } from "../model/criteria";
-import { isBad, statusOf, titleOf } from "../model/rows";
-import { link } from "../router";
+import { plural, turnName } from "../format";
+import { criteriaOf, type Criterion, type Judged } from "../model/criteria";
+import { titleOf } from "../model/rows";
+import { link, route, go } from "../router";
 import type { Feed } from "../source";
 import { version } from "../state";
-import { Empty, Mark } from "../ui/parts";
-import { VirtualList } from "../ui/virtual";
+import { useActions } from "../ui/keys";
+import { Empty, Rate } from "../ui/parts";
+
+/** So many conversations of a criterion are listed at first. */
+const FEW = 10;
 
 export function Criteria({ feed, at }: { feed: Feed; at: string[] }) {
   const criteria = useMemo(() => criteriaOf(feed.run.rows), [feed, version.value]);
-  if (criteria.names.length === 0) return <Empty>Nothing was checked by criterion in this run. Scenarios with <code>expect</code> or <code>evaluate</code> fill this table.</Empty>;
-  const rows = [...criteria.rows].sort((a, b) => Number(isBad(b.row)) - Number(isBad(a.row)));
-  const columns = `minmax(180px, 320px) repeat(${criteria.names.length}, minmax(92px, 1fr))`;
+  const judged = criteria.filter((one) => one.judged);
+  const mechanical = criteria.filter((one) => !one.judged);
+  const open = route.value.query.get("criterion");
+  const show = (name: string | null) => go(link([...at, "criteria"], { criterion: name }), true);
+  const shown = [...judged, ...mechanical];
+  const place = shown.findIndex((one) => one.name === open);
+  useActions((action) => {
+    if (action === "next" && shown[place + 1]) show(shown[place + 1]!.name);
+    else if (action === "previous" && shown[place - 1]) show(shown[place - 1]!.name);
+    else if (action === "back" && open !== null) show(null);
+    else return false;
+    return true;
+  });
+  if (criteria.length === 0) return <Empty>Nothing was checked by criterion in this run. Scenarios with <code>expect</code> or <code>evaluate</code> fill this list.</Empty>;
+  const list = (some: Criterion[]) => <ul class="criteria">{some.map((one) => <Line key={one.name} criterion={one} at={at} open={one.name === open} toggle={() => show(one.name === open ? null : one.name)} />)}</ul>;
+  const failing = mechanical.filter((one) => one.held < one.checked).length;
   return (
     <div class="page tall">
-      <div class="criteria" style={{ minWidth: `${180 + criteria.names.length * 92}px` }}>
-        <div class="c-row c-head" style={{ gridTemplateColumns: columns }}>
-          <span>{rows.length} examples</span>
-          {criteria.names.map((name) => <span title={name}><span class="c-name">{name}</span><Held cell={criteria.totals.get(name)!} total /></span>)}
-        </div>
-        <VirtualList items={rows} height={32} label="Examples by criterion" keyOf={(item) => item.row.id} class="c-list"
-          render={({ row, cells }) => (
-            <div class="c-row" style={{ gridTemplateColumns: columns }}>
-              <a href={link([...at, "example", row.id])} title={titleOf(row)}><Mark status={statusOf(row)} /> {row.path.at(-1) ?? titleOf(row)} <span class="dim">{row.path.slice(0, -1).join(" › ")}</span></a>
-              {criteria.names.map((name) => <span>{cells.has(name) ? <Held cell={cells.get(name)!} /> : <span class="dim">·</span>}</span>)}
-            </div>
-          )} />
-      </div>
+      <section aria-label="Judged criteria">
+        <h2>Judged <span class="dim">{plural(judged.length, "criterion", "criteria")}, worst first</span></h2>
+        {judged.length > 0 ? list(judged) : <p class="dim">No judge decided anything in this run.</p>}
+      </section>
+      {mechanical.length > 0 && (
+        <details class="mechanical" open={judged.length === 0 || mechanical.some((one) => one.name === open)}>
+          <summary>Mechanical checks: {mechanical.length}{failing > 0 ? `, ${failing} did not always hold` : ", all held"}</summary>
+          {list(mechanical)}
+        </details>
+      )}
     </div>
   );
 }
 
-function Held({ cell, total = false }: { cell: Cell; total?: boolean }) {
-  const mean = cell.scores.length ? cell.scores.reduce((a, b) => a + b, 0) / cell.scores.length : null;
-  const share = cell.checked ? cell.held / cell.checked : null;
-  const kind = share === null ? "inconclusive" : share === 1 ? "passed" : share === 0 ? "failed" : "pending";
-  const text = total || cell.checked > 1 ? percent(share) : share === null ? "?" : share === 1 ? "✓" : "✗";
-  return <span class={`held s-${kind}`} title={`held ${cell.held} of ${cell.checked}${cell.unclear ? `, ${cell.unclear} without verdict` : ""}${mean === null ? "" : `, mean score ${mean.toFixed(2)}`}`}>{text}{mean !== null && <small> {mean.toFixed(2)}</small>}</span>;
+function Line({ criterion, at, open, toggle }: { criterion: Criterion; at: string[]; open: boolean; toggle: () => void }) {
+  const { name, held, checked, unclear, mean, range, worst, soft } = criterion;
+  const state = checked === 0 ? "inconclusive" : held === checked ? "passed" : soft ? "pending" : "failed";
+  return (
+    <li class={open ? "open" : undefined}>
+      <button type="button" class="criterion" aria-expanded={open} onClick={toggle}>
+        <span class="fold" aria-hidden="true">{open ? "▾" : "▸"}</span>
+        <span class="name">{name}{soft && <span class="tag" title="recorded as quality; does not decide the verdict">soft</span>}</span>
+        <span class={`held s-${state}`}>held {held} of {checked}{unclear > 0 && <span class="dim">, {unclear} undecided</span>}</span>
+        {checked === 0 ? <span /> : <Rate tally={{ passed: held, attempts: checked, rate: checked ? held / checked : null, range }} bare />}
+        <span class="num score">{mean !== null && <>mean {mean.toFixed(2)}</>}</span>
+      </button>
+      {open && <Worst worst={worst} at={at} />}
+    </li>
+  );
+}
+
+function Worst({ worst, at }: { worst: Judged[]; at: string[] }) {
+  const [all, setAll] = useState(false);
+  if (worst.length === 0) return <p class="dim worst">It held everywhere.</p>;
+  return (
+    <>
+      <ol class="worst">{worst.slice(0, all ? undefined : FEW).map(({ row, attempt, check }) => (
+        <li>
+          <span class={`mark s-${check.passed === null ? "inconclusive" : check.passed ? "passed" : check.soft ? "pending" : "failed"}`} role="img" aria-label={check.passed === null ? "no verdict" : check.passed ? "holds" : "does not hold"}>{check.passed === null ? "?" : check.passed ? "✓" : check.soft ? "~" : "✗"}</span>
+          <a href={link([...at, "example", row.id], { repeat: attempt.repeat, attempt: attempt.attempt, turn: check.turn })}>{titleOf(row)}</a>
+          <span class="dim">{[check.turn === null ? "" : turnName(check.turn).toLowerCase(), row.attempts.length > 1 ? `repeat ${attempt.repeat}` : ""].filter(Boolean).join(", ")}</span>
+          {check.score !== null && <span class="num">{check.score.toFixed(2)}</span>}
+        </li>
+      ))}</ol>
+      {!all && worst.length > FEW && <p class="worst"><button type="button" class="small" onClick={() => setAll(true)}>{worst.length - FEW} more</button></p>}
+    </>
+  );
 }

@@ -3,8 +3,9 @@
 import { isLive, phraseOf, runWord } from "../model/verdict";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
-import { duration, money, percent, shortId, when } from "../format";
+import { commandLine, duration, money, percent, plural, shortId, when } from "../format";
 import { countsOf, isBad, rateOf } from "../model/rows";
+import { MOST_IDS } from "../model/rerun";
 import { linesOf, type Line } from "../model/tree";
 import type { Row } from "../model/types";
 import { go, link, route } from "../router";
@@ -15,6 +16,7 @@ import { Badge, Mark, Trouble } from "../ui/parts";
 import { VirtualList } from "../ui/virtual";
 import { Criteria } from "./criteria";
 import { ExamplePane } from "./example";
+import { Rerun, useRerun } from "./rerun";
 import { Counts } from "./runs";
 import { Timeline } from "./timeline";
 import { Topics } from "./topics";
@@ -39,7 +41,7 @@ export function RunPage({ feed }: { feed: Feed }) {
       <nav class="tabs" aria-label="Parts of the run">
         {TABS.map(([name, text]) => <a href={link(name === "example" ? at : [...at, name])} aria-current={tab === name ? "page" : undefined}>{text}</a>)}
       </nav>
-      {tab === "timeline" ? <Timeline feed={feed} at={at} /> : tab === "criteria" ? <Criteria feed={feed} at={at} /> : tab === "topics" ? <Topics feed={feed} /> : <Examples feed={feed} at={at} />}
+      {tab === "timeline" ? <Timeline feed={feed} at={at} /> : tab === "criteria" ? <Criteria feed={feed} at={at} /> : tab === "topics" ? <Topics feed={feed} at={at} /> : <Examples feed={feed} at={at} />}
     </section>
   );
 }
@@ -54,17 +56,24 @@ function Head({ feed }: { feed: Feed }) {
   const total = Math.max(header.planned ?? 0, done + (counts["running"] ?? 0));
   const cost = rows.reduce((sum, row) => sum + row.attempts.reduce((own, attempt) => own + attempt.cost_usd, 0), 0);
   const served = source.value.kind === "server";
+  const failures = rows.filter(isBad);
+  const rerun = useRerun(() => feed.run.rows.filter(isBad));
+  useActions((action) => {
+    if (action === "compare-this") go(link(["compare"], { after: feed.id }));
+    return action === "compare-this" || (action === "run-failures-again" && rerun.start(null));
+  });
   return (
     <header class="run-head">
       <div class="bar">
         <h1><span class="visually-hidden">Run </span><RunBadge feed={feed} /></h1>
         <Counts counts={counts} planned={header.planned} />
-        <span class="num" aria-live="off">{isLive(feed.state) ? `${done} of ${total || "?"}` : `${done} examples`}</span>
-        {header.duration_ms !== null && <span class="num">{duration(header.duration_ms)}</span>}
+        <span class="num" aria-live="off">{isLive(feed.state) ? `${done} of ${total || "?"} examples` : plural(done, "example")}</span>
+        {header.duration_ms !== null && <span class="num" title="from its start to its end">took {duration(header.duration_ms)}</span>}
         {cost > 0 && <span class="num" title="model calls">{money(cost)}</span>}
         <span class="gap" />
         {isLive(feed.state) && <label class="check"><input type="checkbox" checked={follow.value} onChange={(event) => { follow.value = event.currentTarget.checked; }} /> follow <kbd>f</kbd></label>}
         {served && isLive(feed.state) && <Stop feed={feed} say={setProblem} />}
+        {failures.length > 0 && !isLive(feed.state) && <Rerun rerun={rerun} label={failures.length > MOST_IDS ? `Run the files of ${plural(failures.length, "failure")} again` : `Run ${plural(failures.length, "failure")} again`} shortcut="X" />}
         {served && <a class="button small" href={link(["compare"], { before: "", after: feed.id })}>Compare</a>}
         {served && <a class="button small" href={link(["search"], { run: feed.id })}>Search</a>}
       </div>
@@ -72,10 +81,10 @@ function Head({ feed }: { feed: Feed }) {
         <span class="mono" title={feed.id}>{shortId(feed.id)}</span> · {when(header.started_at)}
         {header.seed !== null && <> · seed {header.seed}</>}
         {feed.info?.git && <> · <span class="mono">{feed.info.git.commit.slice(0, 8)}{feed.info.git.dirty ? "*" : ""}</span></>}
-        {header.workers.length > 0 && <> · {header.workers.length} workers{header.workers.some((worker) => worker.crashed) ? `, ${header.workers.reduce((sum, worker) => sum + worker.crashed, 0)} crashed` : ""}</>}
-        {feed.info?.argv && <> · <span class="mono">{[feed.info.argv[0]?.split("/").at(-1), ...feed.info.argv.slice(1)].join(" ")}</span></>}
+        {header.workers.length > 0 && <> · {plural(header.workers.length, "worker")}{header.workers.some((worker) => worker.crashed) ? `, ${header.workers.reduce((sum, worker) => sum + worker.crashed, 0)} crashed` : ""}</>}
+        {feed.info?.argv && <> · <span class="mono" title={feed.info.argv.join(" ")}>{commandLine(feed.info.argv)}</span></>}
       </p>
-      {(feed.problem ?? problem) && <Trouble message={(feed.problem ?? problem)!} />}
+      {[feed.problem, problem, rerun.problem].filter((one) => one !== null).map((one) => <Trouble message={one} />)}
       {header.errors.map((error) => (
         <details class="panel bad" open>
           <summary>Error outside examples{error.phase ? ` (${error.phase})` : ""}{error.place ? `: ${error.place}` : ""}</summary>
@@ -113,23 +122,34 @@ function Examples({ feed, at }: { feed: Feed; at: string[] }) {
   const selected = parts[2] === "example" ? (parts[3] ?? null) : null;
   const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
   const input = useRef<HTMLInputElement>(null);
+  // Whoever has gone back to the list is not sent to the first failure again.
+  const left = useRef(false);
   const lines = useMemo(
     () => linesOf(feed.run.rows, { text: filter.value.trim(), status: statusFilter.value }, closed),
     [version.value, feed, filter.value, statusFilter.value, closed],
   );
   const examples = lines.filter((line) => line.kind === "example");
+  useEffect(() => { if (selected) left.current = true; }, [selected]);
   const place = lines.findIndex((line) => line.kind === "example" && line.key === selected);
   const open = (id: string, quietly: boolean) => go(link([...at, "example", id]), quietly);
 
+  // On a phone an open example hides the list: there it is opened by hand, and followed from then on.
+  const room = selected !== null || matchMedia("(min-width: 761px)").matches;
   const latest = feed.run.latest;
+  const row = feed.run.rows[feed.run.places.get(selected ?? "") ?? -1];
+  const goesOn = row?.attempts.some((attempt) => attempt.status === null) ?? false;
   useEffect(() => {
-    // On a phone an open example hides the list: there it is opened by hand, and followed from then on.
-    const room = selected !== null || matchMedia("(min-width: 761px)").matches;
-    if (follow.value && room && isLive(feed.state) && latest && latest !== selected) open(latest, true);
-  }, [latest, follow.value]);
+    // Stays with an example until it has ended, else many at once would take turns before one's eyes.
+    if (follow.value && room && isLive(feed.state) && latest && latest !== selected && !goesOn) open(latest, true);
+  }, [latest, goesOn, follow.value]);
+  const first = (examples.find((line) => line.kind === "example" && isBad(line.row)) ?? examples[0])?.key ?? null;
+  useEffect(() => {
+    if (selected === null && parts.length <= 2 && room && !isLive(feed.state) && first && !left.current) open(first, true);
+  }, [feed.id, first, parts.length]);
 
   const move = (step: 1 | -1, wanted: (line: Line) => boolean): boolean => {
     follow.value = false;
+    left.current = true;
     const start = place < 0 ? (step > 0 ? -1 : lines.length) : place;
     for (let next = start + step; next >= 0 && next < lines.length; next += step) {
       const line = lines[next]!;
@@ -149,7 +169,7 @@ function Examples({ feed, at }: { feed: Feed; at: string[] }) {
       case "filter": input.current?.focus(); return true;
       case "follow": follow.value = !follow.value; return true;
       case "open": document.getElementById("pane")?.focus(); return selected !== null;
-      case "back": if (selected) go(link(at)); return selected !== null;
+      case "back": if (selected) { left.current = true; go(link(at)); } return selected !== null;
       default: return false;
     }
   });
@@ -159,7 +179,7 @@ function Examples({ feed, at }: { feed: Feed; at: string[] }) {
     if (!next.delete(key)) next.add(key);
     return next;
   });
-  const chips: [string | null, string][] = [[null, "all"], ["bad", "failures"], ["passed", "passed"], ["pending", "pending"], ["running", "running"]];
+  const chips: [string | null, string][] = [[null, "all"], ["bad", "failures"], ["passed", "passed"], ["pending", "pending"], ...(isLive(feed.state) ? [["running", "running"] as [string, string]] : [])];
   return (
     <div class={`split ${selected ? "has-selection" : ""}`}>
       <div class="left">

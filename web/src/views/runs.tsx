@@ -3,7 +3,7 @@
 import { isLive, phraseOf, runWord } from "../model/verdict";
 import { useEffect, useState } from "preact/hooks";
 
-import { ago, duration, mark, money, shortId, when, word } from "../format";
+import { ago, commandLine, duration, mark, money, shortId, when, word } from "../format";
 import type { RunListing } from "../model/types";
 import { go, link } from "../router";
 import { source } from "../state";
@@ -40,15 +40,6 @@ export function RunsPage() {
     return () => { current = false; clearTimeout(timer); };
   }, []);
 
-  useActions((action) => {
-    if (!runs?.length) return false;
-    if (action === "next") setPlace((now) => Math.min(runs.length - 1, now + 1));
-    else if (action === "previous") setPlace((now) => Math.max(0, now - 1));
-    else if (action === "open" && runs[place]) go(link(["run", runs[place].id]));
-    else return false;
-    return true;
-  });
-
   const start = async () => {
     try {
       go(link(["run", await source.value.start({})]));
@@ -58,12 +49,23 @@ export function RunsPage() {
   };
   const toggle = (id: string) => setMarked((now) => (now.includes(id) ? now.filter((one) => one !== id) : [...now, id].slice(-2)));
   const [older, newer] = [...marked].sort();
+  useActions((action) => {
+    if (!runs?.length) return false;
+    if (action === "next") setPlace((now) => Math.min(runs.length - 1, now + 1));
+    else if (action === "previous") setPlace((now) => Math.max(0, now - 1));
+    else if (action === "open" && runs[place]) go(link(["run", runs[place].id]));
+    else if (action === "mark" && runs[place]) toggle(runs[place].id);
+    else if (action === "difference" && marked.length === 2) go(link(["compare"], { before: older, after: newer }));
+    else return false;
+    return true;
+  });
+  const priced = runs?.some((run) => run.cost_usd) ?? false;
   return (
     <section class="page">
       <div class="bar">
         <h1>Runs</h1>
         <span class="gap" />
-        {marked.length === 2 && <a class="button" href={link(["compare"], { before: older, after: newer })}>Compare the two</a>}
+        {marked.length === 2 && <a class="button" href={link(["compare"], { before: older, after: newer })}>Compare 2</a>}
         {canRun && <button type="button" class="primary" onClick={start}>Run everything</button>}
       </div>
       {problem && <Trouble message={problem} />}
@@ -71,7 +73,7 @@ export function RunsPage() {
       {!!runs?.length && (
         <div class="table-box">
           <table class="runs">
-            <thead><tr><th><span class="visually-hidden">Mark to compare</span></th><th>Result</th><th>Started</th><th class="r">Took</th><th>Examples</th><th class="r">Cost</th><th>Command</th><th>Commit</th></tr></thead>
+            <thead><tr><th><span class="visually-hidden">Mark to compare</span></th><th>Result</th><th>Started</th><th class="r">Took</th><th>Examples</th>{priced && <th class="r">Cost</th>}<th>Command</th><th>Commit</th></tr></thead>
             <tbody>
               {runs.map((run, row) => (
                 <tr key={run.id} class={row === place ? "now" : undefined} onClick={() => go(link(["run", run.id]))}>
@@ -82,8 +84,8 @@ export function RunsPage() {
                   <td><a href={link(["run", run.id])} title={`${when(run.started_at)} · ${run.id}`}>{ago(run.started_at) || shortId(run.id)}</a>{run.tags.map((tag) => <span class="tag">{tag}</span>)}</td>
                   <td class="r num">{duration(run.duration_ms)}</td>
                   <td><Counts counts={isLive(run.state) ? run.counts : leftOpen(run.counts)} planned={run.planned} /></td>
-                  <td class="r num">{run.cost_usd ? money(run.cost_usd) : ""}</td>
-                  <td class="mono cut" title={run.argv.join(" ")}>{command(run.argv)}</td>
+                  {priced && <td class="r num" data-label="cost">{run.cost_usd ? money(run.cost_usd) : ""}</td>}
+                  <td class="mono cut" title={run.argv.join(" ")}>{commandLine(run.argv)}</td>
                   <td class="mono">{run.commit?.slice(0, 8)}{run.dirty ? <span title="with uncommitted changes">*</span> : ""}</td>
                 </tr>
               ))}
@@ -100,10 +102,6 @@ export function RunsPage() {
   );
 }
 
-function command(argv: string[]): string {
-  const [program = "", ...rest] = argv;
-  return [program.split("/").at(-1), ...rest].join(" ");
-}
 
 function RunBadge({ run }: { run: RunListing }) {
   const word = runWord(run.state, run.exit_code);

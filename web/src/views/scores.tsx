@@ -52,16 +52,16 @@ function Table({ name, groups, titles = {} }: { name: string; groups: Record<str
     <>
       <h2>By {name.toLowerCase()}</h2>
       <div class="table-box">
-        <table>
+        <table class="cards-on-phone">
           <thead><tr><th>{name}</th><th>Confirmed</th><th>At the first try</th><th class="r">By a command</th><th class="r">Abandoned</th><th class="r">Active</th></tr></thead>
           <tbody>{rows.map(([key, group]) => (
             <tr key={key}>
-              <td title={titles[key]}>{key}{group.too_few && <span class="tag">too few</span>}</td>
-              <td>{group.confirmed_rate ? <Drawn share={group.confirmed_rate} /> : <span class="dim">–</span>}</td>
-              <td>{group.first_try_rate ? <Drawn share={group.first_try_rate} /> : <span class="dim">–</span>}</td>
-              <td class="r num">{group.auto_share ? `${Math.round(group.auto_share.value * 100)} %` : "–"}</td>
-              <td class="r num">{group.abandoned}</td>
-              <td class="r num">{group.active}</td>
+              <td class="title" title={titles[key]}>{key}{group.too_few && <span class="tag">too few</span>}</td>
+              <td data-label="confirmed">{group.confirmed_rate ? <Drawn share={group.confirmed_rate} /> : <span class="dim">–</span>}</td>
+              <td data-label="at the first try">{group.first_try_rate ? <Drawn share={group.first_try_rate} /> : <span class="dim">–</span>}</td>
+              <td class="r num" data-label="by a command">{group.auto_share ? `${Math.round(group.auto_share.value * 100)} %` : "–"}</td>
+              <td class="r num" data-label="abandoned">{group.abandoned}</td>
+              <td class="r num" data-label="active">{group.active}</td>
             </tr>
           ))}</tbody>
         </table>

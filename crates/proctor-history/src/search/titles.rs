@@ -13,7 +13,8 @@ use memchr::memmem::{self, Finder};
 use proctor_events::{Body, Event};
 use proctor_record::{RecordingBytes, RecordingChunks};
 
-use super::{FoundHit, line_around, parsed};
+use super::query::line_around;
+use super::{FoundHit, parsed};
 
 /// How many bytes before and behind a hit are looked at: first few, then more.
 const NEAR: [u64; 2] = [1 << 15, 1 << 19];

@@ -1,9 +1,17 @@
 //! Words in transcripts.
 
-use proctor_history::{TextKind, search_recording, search_runs};
+use proctor_history::{SearchQuery, SearchResult, TextKind, search_recording};
 use proptest::prelude::*;
 
 use crate::project::Project;
+
+fn parsed(query: &str) -> SearchQuery {
+    SearchQuery::parse(query).unwrap()
+}
+
+fn search_runs(store: &proctor_record::RunStore, query: &str, limit: usize) -> SearchResult {
+    proctor_history::search_runs(store, &parsed(query), limit)
+}
 
 const CONVERSATION: &str = r#"{"event_type":"SuiteStarted","run_id":"02"}
 {"event_type":"ExampleStarted","example_id":"a","path":["Booking","asks for a date"],"seq":2}
@@ -28,7 +36,7 @@ fn project() -> Project {
 fn words_are_found_wherever_somebody_said_them() {
     let project = project();
     let path = project.path("runs/02/events.jsonl");
-    let searched = search_recording(&path, "venue", 100).unwrap();
+    let searched = search_recording(&path, &parsed("venue"), 100).unwrap();
     let found: Vec<TextKind> = searched.hits.iter().map(|hit| hit.found).collect();
     assert_eq!(found, [TextKind::User, TextKind::Tool, TextKind::Output, TextKind::Failure]);
     let first = &searched.hits[0];
@@ -36,7 +44,7 @@ fn words_are_found_wherever_somebody_said_them() {
     assert_eq!(first.title.as_deref(), Some("Booking > asks for a date"));
     assert_eq!(first.excerpt, "I need a VENUE in Zürich, please");
     let one = |query: &str| {
-        let hits = search_recording(&path, query, 100).unwrap().hits;
+        let hits = search_recording(&path, &parsed(query), 100).unwrap().hits;
         hits.into_iter().map(|hit| hit.found).collect::<Vec<_>>()
     };
     assert_eq!(
@@ -48,6 +56,24 @@ fn words_are_found_wherever_somebody_said_them() {
     assert_eq!(one("courteous"), [TextKind::Evaluation]);
     assert_eq!(one("asks for"), [TextKind::Title]);
     assert!(one("nobody said this").is_empty() && one("  ").is_empty());
+}
+
+#[test]
+fn a_phrase_an_expression_and_who_said_it_narrow_what_is_found() {
+    let project = project();
+    let path = project.path("runs/02/events.jsonl");
+    let found = |query: &str| {
+        let hits = search_recording(&path, &parsed(query), 100).unwrap().hits;
+        hits.into_iter().map(|hit| hit.found).collect::<Vec<_>>()
+    };
+    assert_eq!(found("\"a venue\""), [TextKind::User, TextKind::Failure]);
+    assert!(found("\"venue a\"").is_empty(), "the words of a phrase stand in its order");
+    assert_eq!(found("/v.nue in z.rich/"), [TextKind::User]);
+    assert_eq!(found("/room in Zürich$/"), [TextKind::Tool], "what a writer escaped is read");
+    assert_eq!(found("by:tool,output venue"), [TextKind::Tool, TextKind::Output]);
+    assert_eq!(found("by:judge /./"), [TextKind::Evaluation]);
+    assert!(found("by:user").is_empty(), "who alone is no question");
+    assert!(SearchQuery::parse("by:nobody x").is_err());
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::os::unix::fs::{FileExt as _, symlink};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use proctor_history::{History, search_runs};
+use proctor_history::{History, SearchQuery, search_runs};
 
 use crate::project::{Project, all_answers, wait_for_clock_tick};
 
@@ -35,7 +35,7 @@ fn filled() -> Project {
 }
 
 fn answers(history: &mut History, project: &Project) -> String {
-    let searched = search_runs(&project.store, "example-07", 100);
+    let searched = search_runs(&project.store, &SearchQuery::parse("example-07").unwrap(), 100);
     format!("{}{searched:?}", all_answers(history))
 }
 

@@ -4,8 +4,8 @@ use axum::Json;
 use axum::extract::State;
 use proctor_compare::{Comparison, Rules};
 use proctor_history::{
-    BaselineError, FlakyExample, History, HistoryPoint, KnownExample, SearchResult, SideError,
-    Window, baselines as baselines_of, search_recording, search_runs,
+    BaselineError, FlakyExample, History, HistoryPoint, KnownExample, SearchQuery, SearchResult,
+    SideError, Window, baselines as baselines_of, search_recording, search_runs,
 };
 use serde::{Deserialize, Serialize};
 
@@ -150,7 +150,7 @@ pub(super) async fn flaky(
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct SearchQuery {
+pub(super) struct SearchParameters {
     q: String,
     run: Option<String>,
     limit: Option<usize>,
@@ -160,15 +160,16 @@ pub(super) struct SearchQuery {
 
 pub(super) async fn search(
     State(shared): Context,
-    Query(words): Query<SearchQuery>,
+    Query(words): Query<SearchParameters>,
 ) -> Result<Json<SearchResult>, ApiError> {
     blocking(&shared, move |shared| {
         let limit = within("limit", words.limit, 100, 1..=1000)?;
+        let query = SearchQuery::parse(&words.q).map_err(ApiError::bad_request)?;
         let searched = match &words.run {
-            None => search_runs(&shared.runs.store, &words.q, limit),
+            None => search_runs(&shared.runs.store, &query, limit),
             Some(run) => {
                 let folder = run_names::resolve(run, &shared.runs.store)?;
-                search_recording(&folder.events_path(), &words.q, limit)
+                search_recording(&folder.events_path(), &query, limit)
                     .map_err(ApiError::internal)?
             }
         };

@@ -41,6 +41,8 @@ pub(super) struct Listed {
     can_run: bool,
     /// Whether runs that go on can be stopped from here.
     can_stop: bool,
+    /// The agents that conversations can be held with instead of their own.
+    agents: Vec<String>,
 }
 
 /// One run in a list.
@@ -92,6 +94,7 @@ fn listing(shared: &Arc<Shared>, page: &Page) -> Result<Listed, ApiError> {
         total: folders.len(),
         can_run: shared.launcher.is_some(),
         can_stop: shared.stops_runs,
+        agents: shared.launcher.as_ref().map(|launcher| launcher.agents()).unwrap_or_default(),
     })
 }
 

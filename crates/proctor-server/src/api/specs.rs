@@ -24,6 +24,10 @@ pub(super) async fn run(
     request.check().map_err(ApiError::bad_request)?;
     blocking(&shared, move |shared| {
         let launcher = shared.launcher.as_ref().ok_or_else(cannot_start_runs)?;
+        if let Some(agent) = request.agent.as_ref().filter(|name| !launcher.agents().contains(name))
+        {
+            return Err(unknown_agent(agent, &launcher.agents()));
+        }
         let run_id = launcher.start(&request).map_err(|error| match error {
             LaunchError::Busy(_) => ApiError::new(StatusCode::CONFLICT, error),
             LaunchError::Refused(_) => ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, error),
@@ -64,6 +68,16 @@ pub(super) async fn cancel(State(shared): Context) -> Result<Json<Value>, ApiErr
         Ok(Json(json!({ "status": if cancelled { "cancelled" } else { "not_running" } })))
     })
     .await
+}
+
+fn unknown_agent(name: &str, known: &[String]) -> ApiError {
+    let known = if known.is_empty() {
+        "there are none".to_owned()
+    } else {
+        format!("there are: {}", known.join(", "))
+    };
+    let message = format!("there is no [agents.{name}] in proctor.toml; {known}");
+    ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, message)
 }
 
 fn cannot_start_runs() -> ApiError {

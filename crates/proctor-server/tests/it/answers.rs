@@ -115,6 +115,40 @@ fn comparisons_history_and_search_are_those_of_the_libraries() {
 }
 
 #[test]
+fn a_search_takes_phrases_expressions_and_who_said_it() {
+    let fixture = TestServer::new();
+    fixture.record("0190-a", &small_run());
+    let found = |query: &str| {
+        let hits = fixture.get(&format!("/api/search?q={query}")).json();
+        let kinds = hits["hits"].as_array().unwrap().iter().map(|hit| hit["found"].to_string());
+        kinds.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(found("%22general%20greeting%22"), "\"agent\"");
+    assert_eq!(found("%22greeting%20general%22"), "");
+    assert_eq!(found("/gen.*greet/"), "\"agent\"");
+    assert_eq!(found("by:user%20general"), "");
+    for (query, reason) in [("/(/", "not a regular expression"), ("by:nobody%20x", "names nobody")]
+    {
+        let refused = fixture.get(&format!("/api/search?q={query}"));
+        assert_eq!(refused.status, 400, "{query}");
+        assert!(refused.body.contains(reason), "{}", refused.body);
+    }
+}
+
+#[test]
+fn conversations_can_be_run_with_another_agent_that_there_is() {
+    let fixture = TestServer::new();
+    assert_eq!(fixture.get("/api/runs").json()["agents"], json!(["next", "old"]));
+    let unknown = fixture.post("/specs/run", r#"{"agent":"nobody"}"#);
+    assert_eq!(unknown.status, 422);
+    assert!(unknown.body.contains("there are: next, old"), "{}", unknown.body);
+    assert_eq!(fixture.get("/specs/progress").json(), json!({"status": "idle"}));
+    assert_eq!(fixture.post("/specs/run", r#"{"agent":"next"}"#).status, 200);
+    let shows_only = TestServer::with(None);
+    assert_eq!(shows_only.get("/api/runs").json()["agents"], json!([]));
+}
+
+#[test]
 fn specs_as_an_embedder_uses_them() {
     let fixture = TestServer::new();
     assert_eq!(fixture.get("/specs/progress").json(), json!({"status": "idle"}));

@@ -73,6 +73,10 @@ impl Launcher for RecordingLauncher {
         asked.clear();
         running
     }
+
+    fn agents(&self) -> Vec<String> {
+        vec!["next".into(), "old".into()]
+    }
 }
 
 impl TestServer {

@@ -4,7 +4,9 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use proctor_events::Millis;
-use proctor_history::{History, HistoryError, HistoryPoint, KnownExample, SearchResult};
+use proctor_history::{
+    History, HistoryError, HistoryPoint, KnownExample, SearchQuery, SearchResult,
+};
 use proctor_record::RunStore;
 use proctor_report::{Paint, Style, duration};
 use proctor_stats::{Z95, wilson};
@@ -36,7 +38,7 @@ pub(crate) struct HistoryArguments {
     #[arg(long, value_name = "TAG", conflicts_with = "example")]
     pub(crate) tag: Option<String>,
 
-    /// Look for words in all transcripts
+    /// Look for words in all transcripts; also "a phrase", /a regular expression/, and by:user, by:agent, by:tool, by:judge
     #[arg(long, value_name = "WORDS", conflicts_with_all = ["example", "tag"])]
     pub(crate) search: Option<String>,
 
@@ -77,7 +79,8 @@ pub(crate) fn run(
         return rebuild(&store, terminal);
     }
     if let Some(words) = &arguments.search {
-        let searched = proctor_history::search_runs(&store, words, arguments.limit);
+        let query = search_query(words)?;
+        let searched = proctor_history::search_runs(&store, &query, arguments.limit);
         return show_hits(&searched, arguments.format, terminal);
     }
     let mut history = History::open(&store)?;
@@ -226,6 +229,12 @@ fn line(point: &HistoryPoint, style: Style) -> String {
     let dirty = if point.dirty == Some(true) { "+" } else { "" };
     parts.extend(commit.map(|commit| style.paint(Paint::Dim, format!("{commit}{dirty}"))));
     format!("{}\n", parts.join("  "))
+}
+
+/// What `--search` looks for.
+pub(super) fn search_query(words: &str) -> Result<SearchQuery, CommandError> {
+    SearchQuery::parse(words)
+        .map_err(|error| CommandError::usage(format_args!("--search: {error}")))
 }
 
 /// Where the words were found.

@@ -42,7 +42,7 @@ pub(crate) struct ShowArguments {
     #[arg(long)]
     pub(crate) full: bool,
 
-    /// Only list where these words occur
+    /// Only list where these words occur; written as for `history --search`
     #[arg(long, value_name = "WORDS", conflicts_with = "example")]
     pub(crate) search: Option<String>,
 
@@ -79,7 +79,8 @@ pub(crate) fn run(
 ) -> Result<ExitCode, CommandError> {
     let path = recording_path(&arguments.recording, cli)?;
     if let Some(words) = &arguments.search {
-        let searched = proctor_history::search_recording(&path, words, SEARCH_LIMIT);
+        let searched =
+            proctor_history::search_recording(&path, &history::search_query(words)?, SEARCH_LIMIT);
         let searched = searched.map_err(|error| CommandError::io("read", &path, error))?;
         return history::show_hits(&searched, arguments.format, terminal);
     }

@@ -37,7 +37,7 @@ stored! {
         turns, replies, tool_calls, model_calls, agent_calls, open_calls, tokens, cost_usd, topics,
         checks,
     }
-    CheckTally { name, soft, passed, score }
+    CheckTally { name, soft, passed, score, judged, turn }
     Conversation { turns, simulations, topics }
     Turn { number, user, responses, tool_calls, topic }
     UserTurn { text, source, time, metadata }

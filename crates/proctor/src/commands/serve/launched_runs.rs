@@ -32,6 +32,8 @@ pub(super) struct LaunchedRuns {
     root: PathBuf,
     program: OsString,
     guard: Guard,
+    /// Names of agents under `[agents]` in `proctor.toml`, as it was when the server started.
+    agents: Vec<String>,
     current: Mutex<Option<Arc<LaunchedRun>>>,
 }
 
@@ -43,8 +45,8 @@ struct LaunchedRun {
 }
 
 impl LaunchedRuns {
-    pub(super) fn new(root: &Path, program: OsString, guard: Guard) -> Self {
-        Self { root: root.to_owned(), program, guard, current: Mutex::default() }
+    pub(super) fn new(root: &Path, program: OsString, guard: Guard, agents: Vec<String>) -> Self {
+        Self { root: root.to_owned(), program, guard, agents, current: Mutex::default() }
     }
 
     fn current(&self) -> MutexGuard<'_, Option<Arc<LaunchedRun>>> {
@@ -263,6 +265,10 @@ impl Launcher for LaunchedRuns {
     fn cancel(&self) -> bool {
         self.stop().is_some()
     }
+
+    fn agents(&self) -> Vec<String> {
+        self.agents.clone()
+    }
 }
 
 fn error_message(error: &OutsideError) -> Option<String> {
@@ -286,6 +292,7 @@ fn arguments(request: &RunRequest) -> Vec<String> {
     }
     request.tags.iter().for_each(|tag| option("tag", tag.clone()));
     request.example_ids.iter().for_each(|id| option("stable-id", id.clone()));
+    request.agent.iter().for_each(|name| option("agent", name.clone()));
     if request.only_failures {
         words.push("--only-failures".to_owned());
     }
@@ -314,10 +321,14 @@ mod tests {
             example_ids: vec!["abc".into()],
             workers: Some(2),
             fail_fast: true,
+            agent: Some("next".into()),
             ..RunRequest::default()
         };
         let words = arguments(&request);
-        assert_eq!(words, ["--workers=2", "--fail-fast=1", "--stable-id=abc", "spec/a_spec.rb:3"]);
+        assert_eq!(
+            words,
+            ["--workers=2", "--fail-fast=1", "--stable-id=abc", "--agent=next", "spec/a_spec.rb:3"]
+        );
         assert_eq!(check_arguments(&words), Ok(()));
         assert!(check_arguments(&["--tag".to_owned()]).is_err());
     }

@@ -52,7 +52,8 @@ pub(crate) fn run(
     let token = token(arguments)?;
     allow_many_connections();
     let guard = Guard::Program(own_guard()?);
-    let launcher = Arc::new(LaunchedRuns::new(&root, own_program()?.into(), guard));
+    let agents = config.conversations.agents.keys().cloned().collect();
+    let launcher = Arc::new(LaunchedRuns::new(&root, own_program()?.into(), guard, agents));
     let mut wait = EndSignals::watch()?;
     let server = Server::start(ServerConfig {
         bind: (arguments.bind, arguments.port).into(),
