@@ -4,7 +4,10 @@ import { signal } from "@preact/signals";
 
 export interface Route { parts: string[]; query: URLSearchParams }
 
+let read = location.hash;
+
 function parse(): Route {
+  read = location.hash;
   const raw = location.hash.replace(/^#\/?/, "");
   const [path = "", query = ""] = raw.split("?", 2);
   const decode = (part: string) => {
@@ -32,5 +35,12 @@ export function go(address: string, quietly = false): void {
     route.value = parse();
   } else {
     location.hash = address;
+    // The event comes later; what is done until then must be about the new place.
+    route.value = parse();
   }
+}
+
+/** Whether the address is another one already, and the route follows in a moment: nothing may be done about the old place. */
+export function isLeaving(): boolean {
+  return location.hash !== read;
 }

@@ -1,6 +1,6 @@
 // Every place and command by name: type some of it, choose with the arrows, go with Enter.
 
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { ago, mark, shortId } from "../format";
 import { isBad, statusOf, titleOf } from "../model/rows";
@@ -20,11 +20,14 @@ export function Palette() {
   const [runs, setRuns] = useState<RunListing[]>([]);
   const input = useRef<HTMLInputElement>(null);
   const list = useRef<HTMLDivElement>(null);
-  useEffect(() => {
+  // As soon as it is drawn: the next key may come at once.
+  useLayoutEffect(() => {
     const before = document.activeElement as HTMLElement | null;
     input.current?.focus();
-    if (source.value.kind === "server") source.value.runs().then((answer) => setRuns(answer.runs), () => {});
     return () => before?.focus();
+  }, []);
+  useEffect(() => {
+    if (source.value.kind === "server") source.value.runs().then((answer) => setRuns(answer.runs), () => {});
   }, []);
   const choices = useMemo(() => [...commands(), ...examples(), ...runs.map(ofRun)], [runs]);
   const shown = fitting(choices, text);

@@ -8,7 +8,7 @@ import { countsOf, isBad, rateOf } from "../model/rows";
 import { MOST_IDS } from "../model/rerun";
 import { linesOf, type Line } from "../model/tree";
 import type { Row } from "../model/types";
-import { go, link, route } from "../router";
+import { go, isLeaving, link, route } from "../router";
 import type { Feed } from "../source";
 import { filter, follow, source, statusFilter, version } from "../state";
 import { type Action, useActions } from "../ui/keys";
@@ -140,11 +140,11 @@ function Examples({ feed, at }: { feed: Feed; at: string[] }) {
   const goesOn = row?.attempts.some((attempt) => attempt.status === null) ?? false;
   useEffect(() => {
     // Stays with an example until it has ended, else many at once would take turns before one's eyes.
-    if (follow.value && room && isLive(feed.state) && latest && latest !== selected && !goesOn) open(latest, true);
+    if (follow.value && room && isLive(feed.state) && latest && latest !== selected && !goesOn && !isLeaving()) open(latest, true);
   }, [latest, goesOn, follow.value]);
   const first = (examples.find((line) => line.kind === "example" && isBad(line.row)) ?? examples[0])?.key ?? null;
   useEffect(() => {
-    if (selected === null && parts.length <= 2 && room && !isLive(feed.state) && first && !left.current) open(first, true);
+    if (selected === null && parts.length <= 2 && room && !isLive(feed.state) && first && !left.current && !isLeaving()) open(first, true);
   }, [feed.id, first, parts.length]);
 
   const move = (step: 1 | -1, wanted: (line: Line) => boolean): boolean => {
