@@ -278,6 +278,7 @@ async fn what_was_recorded_is_replayed_and_drift_is_errored() {
             "drift",
             "call 2",
             "/messages/3/content: recorded “two”, now “something else”",
+            "\n  - user: two\n  + user: something else\n",
             "--record-tapes",
         ],
     );
@@ -403,6 +404,13 @@ async fn the_ai_sdk_and_mastra() {
         assert_client_works(&format!("./ai_sdk.mjs#{agent}"), WEATHER, "").await;
     }
     assert_client_works("./mastra.mjs#agent", WEATHER, "").await;
+}
+
+#[tokio::test]
+async fn openai_agents_in_javascript() {
+    for agent in ["responses", "chat"] {
+        assert_client_works(&format!("./openai_agents.mjs#{agent}"), WEATHER, "").await;
+    }
 }
 
 #[tokio::test]
