@@ -238,6 +238,16 @@ async fn smolagents() {
     assert_eq!(ended.status(), "passed", "{}", ended.message());
 }
 
+/// smolagents gives the error of a model that cannot sum up as the agent's answer.
+#[tokio::test]
+async fn smolagents_that_answer_with_an_error_are_errored() {
+    for target in ["smol_agent.py:exhausted", "smol_agent.py:exhausted_result"] {
+        let ended = python(target).conduct(&["weather in Berlin"], "{match: '.*'}").await;
+        assert_eq!((ended.status(), ended.fault()), ("errored", "agent"), "{}", ended.message());
+        assert!(ended.message().contains("the model is down"), "{target}: {}", ended.message());
+    }
+}
+
 #[tokio::test]
 async fn ai_sdk() {
     assert_same_results(node("./ai_sdk_agent.mjs#agent")).await;

@@ -310,7 +310,8 @@ async fn budget_and_cache_of_the_run_hold_for_forwarded_calls() {
     let model = real(&["first answer", "second answer"]).await;
     let mut world = clients();
     world.settings.budget_usd = Some(0.000_01);
-    let text = taped("forward: real", model.url(), "two", "{match: first}");
+    let expect = "{match: first}, {prompt: one}, {not: {prompt: rude}}";
+    let text = taped("forward: real", model.url(), "two", expect);
     world.conduct(&text).await.assert_ended("inconclusive", "harness", &["the budget of"]);
     let mut world = clients();
     world.settings.cache = Some(world.path().join("kept"));

@@ -43,7 +43,7 @@ def read_result(value):
     if is_a(value, "agents", "RunResult", "RunResultBase"):
         return read_openai_agents(value)
     if is_a(value, "smolagents", "RunResult"):
-        return {"text": output_text(value.output, "smolagents")}
+        return {"text": smolagents_text(value.output)}
     return None
 
 
@@ -156,6 +156,9 @@ def read_openai_item(item, calls):
 
 # smolagents
 
+# How the answer begins that smolagents gives in place of an error of the model.
+FAILED_SUMMARY = "Error in generating final LLM output"
+
 
 class Smolagents:
     """An agent of smolagents keeps its memory in itself, so each conversation has a copy of it. Its tools are watched, because code that
@@ -175,10 +178,20 @@ class Smolagents:
         if is_a(output, "smolagents", "RunResult"):
             output = output.output
         steps = self.agent.memory.steps[before:]
-        answer = {"text": output_text(output, "smolagents"), "metadata": smolagents_usage(steps)}
+        answer = {"text": smolagents_text(output), "metadata": smolagents_usage(steps)}
         if self.is_local:
             answer["tool_calls"] = list(self.calls) + unknown_calls(steps, self.agent)
         return answer
+
+
+def smolagents_text(output):
+    """The text of a final output. An agent that has used all of its steps asks its model to sum up: if that fails, smolagents gives the
+    error as the answer, in parts."""
+    if isinstance(output, list) and output and all(isinstance(part, dict) and part.get("type") == "text" for part in output):
+        output = "".join(str(part.get("text") or "") for part in output)
+        if output.startswith(FAILED_SUMMARY):
+            raise AgentProblem("the agent used all of its steps, and its model failed: %s" % output)
+    return output_text(output, "smolagents")
 
 
 def copy_smolagent(agent, calls):
