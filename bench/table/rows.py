@@ -290,6 +290,19 @@ def observers():
 
 
 @row(2)
+def agents():
+    text = script("bench/agents/run")
+    rows = {
+        "turns a second through the shim": ("a Python callable: turns a second", "≥ 2,000", ""),
+        "first turn after the start": ("a Python callable: its first turn", "≤ 150", "ms"),
+        "call of the model endpoint, median": ("a call of the model endpoint, client included", "≤ 1", "ms"),
+    }
+    for each in printed(r"^\| (?P<name>[^|]+?) \| (?P<measured>[\d.]+)(?: ms)? \| \d", text, "bench/agents/run"):
+        what, aim, unit = rows[each["name"]]
+        yield figure(what, number(each["measured"]), unit, aim)
+
+
+@row(2)
 def traces():
     text = script("bench/agents/traces")
     for each in printed(r"^spans a second, (?P<form>\w+): (?P<rate>\d+)", text, "bench/agents/traces"):

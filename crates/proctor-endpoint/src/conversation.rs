@@ -246,11 +246,12 @@ impl EndpointState {
         let (protocol, body) = (rendering.protocol, rendering.body);
         let (forward, place) = {
             let mut state = self.state();
-            match &mut state.source {
+            let State { source, memory, .. } = &mut *state;
+            match source {
                 Source::Script(script) => {
                     return Ok(scripted(&script.take(rendering.prompt)?, rendering));
                 }
-                Source::Replay(replay) => return replay.take(protocol, body),
+                Source::Replay(replay) => return replay.take(protocol, body, memory),
                 Source::Forward(forward) => (Arc::clone(forward), None),
                 Source::Record(forward, recording) => {
                     (Arc::clone(forward), Some(recording.begin()))

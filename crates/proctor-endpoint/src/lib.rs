@@ -11,6 +11,7 @@ mod conversation;
 mod fault;
 mod forward;
 mod prompt;
+mod prompt_diff;
 mod replay;
 mod script;
 mod server;

@@ -15,6 +15,8 @@ use serde_json::{Value, json};
 
 use crate::answer::Reply;
 use crate::conversation::Answered;
+use crate::prompt::{Memory, prompt_text};
+use crate::prompt_diff::prompt_difference;
 
 /// How many differences are shown.
 const SHOWN: usize = 8;
@@ -36,7 +38,7 @@ pub struct Replay {
     conversation: String,
     entries: Vec<Entry>,
     played: Vec<bool>,
-    /// Pointers to places in a request that may differ.
+    /// Pointers to places in a request that may differ; `*` stands for every member or item.
     ignore: Vec<String>,
     on_drift: OnDrift,
     drift: Vec<String>,
@@ -45,6 +47,38 @@ pub struct Replay {
 /// A request as tapes keep it.
 pub(crate) fn asked(protocol: Protocol, body: &Value) -> Value {
     json!({"interface": protocol.as_str(), "body": body})
+}
+
+/// The prompt of a request as tapes keep it. What it refers to is what this conversation was answered.
+fn prompt_text_of(request: &Value, memory: &Memory) -> String {
+    let name = request["interface"].as_str().unwrap_or_default();
+    let protocol = Protocol::ALL.into_iter().find(|protocol| protocol.as_str() == name);
+    protocol.map_or_else(String::new, |protocol| prompt_text(protocol, &request["body"], memory))
+}
+
+/// Replaces what stands at a place by null. `*` in the pointer is every member or item there.
+fn clear(value: &mut Value, pointer: &str) {
+    let (name, rest) = match pointer.split_once('/') {
+        Some((name, rest)) => (name, Some(rest)),
+        None => (pointer, None),
+    };
+    let name = name.replace("~1", "/").replace("~0", "~");
+    let inner: Vec<&mut Value> = match value {
+        Value::Object(members) if name == "*" => members.values_mut().collect(),
+        Value::Object(members) => members.get_mut(&name).into_iter().collect(),
+        Value::Array(items) if name == "*" => items.iter_mut().collect(),
+        Value::Array(items) => {
+            let index = name.parse::<usize>().ok();
+            index.and_then(|index| items.get_mut(index)).into_iter().collect()
+        }
+        _ => Vec::new(),
+    };
+    for one in inner {
+        match rest {
+            Some(rest) => clear(one, rest),
+            None => *one = Value::Null,
+        }
+    }
 }
 
 /// What a kept body holds.
@@ -75,6 +109,7 @@ impl Replay {
         &mut self,
         protocol: Protocol,
         body: &Value,
+        memory: &Memory,
     ) -> Result<Answered, ModelError> {
         let request = self.tape.canonical(&asked(protocol, body));
         let compared = self.without_ignored(&request);
@@ -86,7 +121,7 @@ impl Replay {
             (Some(&same), _) => same,
             (None, None) => return Err(self.no_more_calls()),
             (None, Some(&next)) => {
-                let drift = self.describe_drift(next, &compared);
+                let drift = self.describe_drift(next, &compared, memory);
                 if self.on_drift == OnDrift::Fail {
                     return Err(ModelError::new(ErrorKind::CassetteMiss, drift));
                 }
@@ -131,8 +166,9 @@ impl Replay {
     fn without_ignored(&self, request: &Value) -> Value {
         let mut compared = request.clone();
         for pointer in &self.ignore {
-            if let Some(place) = compared.pointer_mut(&format!("/body{pointer}")) {
-                *place = Value::Null;
+            if let (Some(body), Some(path)) = (compared.get_mut("body"), pointer.strip_prefix('/'))
+            {
+                clear(body, path);
             }
         }
         compared
@@ -151,7 +187,7 @@ impl Replay {
         ModelError::new(ErrorKind::CassetteMiss, message)
     }
 
-    fn describe_drift(&self, index: usize, compared: &Value) -> String {
+    fn describe_drift(&self, index: usize, compared: &Value, memory: &Memory) -> String {
         let recorded = self.without_ignored(&self.entries[index].request);
         let differences = differences(&recorded, compared);
         let mut text = format!(
@@ -167,6 +203,10 @@ impl Replay {
         if differences.len() > SHOWN {
             let _ = write!(text, "\n  and {} more", differences.len() - SHOWN);
         }
+        let prompt = |request: &Value| prompt_text_of(request, memory);
+        if let Some(lines) = prompt_difference(&prompt(&recorded), &prompt(compared)) {
+            let _ = write!(text, "\nits prompt, recorded (-) and now (+):\n{lines}");
+        }
         text.push_str("\nif the change is intended, record it again: `proctor run --record-tapes`; a place that differs each time can be named under `ignore:`");
         text
     }
@@ -179,5 +219,30 @@ impl Replay {
     /// How many recorded calls were not made.
     pub(crate) fn left(&self) -> usize {
         self.played.iter().filter(|played| !**played).count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_cleared_and_a_star_is_every_one() {
+        let cleared = |pointer: &str| {
+            let mut value =
+                json!({"input": [{"id": "a", "text": "x"}, {"id": "b"}, "c"], "a/b": {"c": 1}});
+            clear(&mut value, pointer);
+            value
+        };
+        assert_eq!(
+            cleared("input/*/id")["input"],
+            json!([{"id": null, "text": "x"}, {"id": null}, "c"])
+        );
+        assert_eq!(cleared("input/1")["input"], json!([{"id": "a", "text": "x"}, null, "c"]));
+        assert_eq!(cleared("a~1b/c")["a/b"], json!({"c": null}));
+        assert_eq!(cleared("*/c")["a/b"], json!({"c": null}));
+        for nowhere in ["gone", "input/7/id", "input/x", "a~1b/c/d", ""] {
+            assert_eq!(cleared(nowhere), cleared("nowhere"), "{nowhere}");
+        }
     }
 }

@@ -17,7 +17,7 @@ use std::time::Duration;
 use chrono::{DateTime, FixedOffset};
 use proctor_events::{Exception, Millis, OutputStream, Status, Timestamp};
 use proctor_record::{Attempt, Evaluation, Example, ExampleSource, OutsideError, RunData};
-use proctor_text::shorten;
+use proctor_text::{pluralize, shorten};
 use proctor_verdict::{Counts, Outcome, RunState, worst_first};
 use quick_junit::{
     NonSuccessKind, Property, Report, TestCase, TestCaseStatus, TestRerun, TestSuite, XmlString,
@@ -203,7 +203,9 @@ fn run_case(run: &RunData, counts: &Counts) -> Option<TestCase> {
     let message = match (verdict.state(), verdict.stopped_by()) {
         (RunState::Stopped, Some(cause)) => format!("the run was stopped by {cause}"),
         (RunState::Stopped, None) => "the run was stopped".to_owned(),
-        (RunState::Finished, _) => format!("{} examples did not run", counts.missing()),
+        (RunState::Finished, _) => {
+            format!("{} did not run", pluralize(counts.missing(), "example"))
+        }
         _ => format!("the run {}", verdict.phrase()),
     };
     let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);

@@ -7,8 +7,10 @@ use std::collections::BTreeSet;
 pub enum Mode {
     /// The full-screen view.
     Interactive,
-    /// Lines as things happen, each with its worker: for CI and pipes.
+    /// Lines as things happen, each with its worker or conversation: for pipes.
     Interleaved,
+    /// The same, but the lines of a conversation stand together when it has ended: for CI.
+    ByConversation,
     /// One block per example, when it has finished.
     Grouped,
     /// A character per example, failures at the end.
@@ -67,7 +69,9 @@ const MIN_INTERACTIVE_SIZE: (u16, u16) = (80, 24);
 pub fn auto_mode(terminal: &TerminalProperties) -> Mode {
     if run_by_agent(terminal) {
         Mode::Terse
-    } else if is_ci(terminal) || !can_draw(terminal) {
+    } else if is_ci(terminal) {
+        Mode::ByConversation
+    } else if !can_draw(terminal) {
         Mode::Interleaved
     } else {
         Mode::Interactive
@@ -114,9 +118,9 @@ mod tests {
             (tty, (80, 23), xterm, &[], Mode::Interleaved),
             (tty, big, "dumb", &[], Mode::Interleaved),
             (pipe, big, xterm, &[], Mode::Interleaved),
-            (tty, big, xterm, &["CI"], Mode::Interleaved),
-            (tty, big, xterm, &["CONTINUOUS_INTEGRATION"], Mode::Interleaved),
-            (pipe, big, xterm, &["GITHUB_ACTIONS", "CI"], Mode::Interleaved),
+            (tty, big, xterm, &["CI"], Mode::ByConversation),
+            (tty, big, xterm, &["CONTINUOUS_INTEGRATION"], Mode::ByConversation),
+            (pipe, big, xterm, &["GITHUB_ACTIONS", "CI"], Mode::ByConversation),
             (pipe, big, xterm, &["CLAUDECODE"], Mode::Terse),
             (tty, big, xterm, &["CURSOR_AGENT", "CURSOR_TRACE_ID"], Mode::Terse),
             (pipe, big, xterm, &["CI", "CODEX_CI"], Mode::Terse),

@@ -1,16 +1,34 @@
 //! A page of text under construction: indents, and the parts of an attempt that several views show.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use proctor_events::{EvaluationMode, Json, LeakedProcess};
 use proctor_record::{Attempt, Conversation, Evaluation, LogLine, PartyError, ToolCall, Turn};
-use proctor_text::{printable, shorten, truncate};
+use proctor_text::{pluralize, printable, shorten, truncate};
 
 use crate::style::{Paint, Style, duration};
 use crate::transcript::Detail;
 
 /// How much of a printed line is shown, unless everything is wanted.
 const OUTPUT_WIDTH: usize = 500;
+
+/// The most characters of a line, unless everything is wanted.
+const LINE_CHARACTERS: usize = 2_000;
+/// The end of all colours.
+const RESET: &str = "\x1b[0m";
+
+/// A line that costs nothing, however long it is: what is left out is counted, and where it stands is said. The line may be painted.
+pub(crate) fn cut_line(line: &str) -> Cow<'_, str> {
+    if line.char_indices().nth(LINE_CHARACTERS).is_none() {
+        return Cow::Borrowed(line);
+    }
+    let kept = truncate(line, LINE_CHARACTERS);
+    let reset = if kept.contains('\x1b') { RESET } else { "" };
+    let hidden = line.chars().count() - kept.chars().count() + 1;
+    let more = pluralize(hidden, "character");
+    Cow::Owned(format!("{kept}{reset} ({more} more: `proctor show --full`)"))
+}
 
 pub(crate) struct TextPage {
     pub(crate) text: String,
@@ -26,7 +44,10 @@ impl TextPage {
     /// Adds text under an indent; further lines of it stand below its first.
     pub(crate) fn line(&mut self, indent: usize, text: &str) {
         for line in text.split('\n') {
-            let line = line.trim_end();
+            let line = match self.detail {
+                Detail::Brief => cut_line(line.trim_end()),
+                Detail::Full => Cow::Borrowed(line.trim_end()),
+            };
             let indent = if line.is_empty() { 0 } else { indent };
             let _ = writeln!(self.text, "{:indent$}{line}", "");
         }
@@ -64,7 +85,8 @@ impl TextPage {
     pub(crate) fn conversation(&mut self, conversation: &Conversation) {
         for simulation in &conversation.simulations {
             let goal = simulation.goal.as_deref().unwrap_or("no goal given");
-            let most = simulation.max_turns.map(|most| format!(" (at most {most} turns)"));
+            let most =
+                simulation.max_turns.map(|most| format!(" (at most {})", pluralize(most, "turn")));
             let line =
                 format!("simulated user wants: {}{}", printable(goal), most.unwrap_or_default());
             let line = self.dim(&line);
@@ -77,7 +99,11 @@ impl TextPage {
             if let (Some(turns), Some(reason)) =
                 (simulation.turn_count, &simulation.termination_reason)
             {
-                let line = format!("ended after {turns} turns: {}", printable(reason.as_str()));
+                let line = format!(
+                    "ended after {}: {}",
+                    pluralize(turns, "turn"),
+                    printable(reason.as_str())
+                );
                 let line = self.dim(&line.replace('_', " "));
                 self.line(4, &line);
             }

@@ -2,6 +2,7 @@
 
 mod agent_lines;
 mod grouped;
+mod held_lines;
 mod interleaved;
 mod quiet;
 mod terse;

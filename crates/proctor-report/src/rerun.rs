@@ -36,15 +36,24 @@ impl RerunCommands {
         let location = example.location.as_deref();
         let alone =
             location.filter(|place| self.at.get(&hash(place)).is_none_or(|count| *count == 1));
-        let id =
-            || example.id.as_ref().map(|id| format!("--stable-id {}", shell_word(id.as_str())));
-        let what = match (alone, location) {
-            (Some(place), _) => shell_word(place),
-            (None, Some(place)) => id().unwrap_or_else(|| shell_word(place)),
-            (None, None) => id()?,
-        };
-        Some(format!("proctor run {what}"))
+        command(example, alone.is_some())
     }
+}
+
+/// The command that runs one example of a run again, and no other.
+pub fn rerun_command(run: &RunData, example: &Example) -> Option<String> {
+    let at_the_place = run.examples.iter().filter(|other| other.location == example.location);
+    command(example, at_the_place.take(2).count() < 2)
+}
+
+/// `is_alone`: no other example of the run stands in the same place.
+fn command(example: &Example, is_alone: bool) -> Option<String> {
+    // The other rows of a set stand there too, even where the run was of this one alone.
+    let is_alone = is_alone && example.scenario.is_none();
+    let id = example.id.as_ref().map(|id| format!("--stable-id {}", shell_word(id.as_str())));
+    let place = example.location.as_deref().map(shell_word);
+    let what = if is_alone { place.or(id) } else { id.or(place) }?;
+    Some(format!("proctor run {what}"))
 }
 
 fn hash(location: &str) -> u64 {
@@ -73,6 +82,26 @@ mod tests {
     }
 
     #[test]
+    fn a_command_is_safe_to_paste() {
+        assert_eq!(shell_word("./spec/a_spec.rb:10"), "./spec/a_spec.rb:10");
+        assert_eq!(shell_word("./spec/it's.rb:1"), r"'./spec/it'\''s.rb:1'");
+        assert_eq!(shell_word("a.rb[1:2]"), "'a.rb[1:2]'");
+        assert_eq!(shell_word("$(boom)"), "'$(boom)'");
+    }
+
+    #[test]
+    fn a_row_of_a_set_is_named_by_its_id_even_if_it_ran_alone() {
+        let row = Example {
+            scenario: Some(proctor_events::Json::new(&"second").unwrap()),
+            ..example("a", Some("./a.scenario.yaml:7"))
+        };
+        let run = RunData { examples: vec![row], ..RunData::default() };
+        let expected = Some("proctor run --stable-id a".to_owned());
+        assert_eq!(RerunCommands::new(&run).command(&run.examples[0]), expected);
+        assert_eq!(rerun_command(&run, &run.examples[0]), expected);
+    }
+
+    #[test]
     fn a_place_if_it_names_one_example_else_the_id() {
         let run = RunData {
             examples: vec![
@@ -87,6 +116,9 @@ mod tests {
         let rerun_commands = RerunCommands::new(&run);
         let commands: Vec<_> =
             run.examples.iter().map(|e| rerun_commands.command(e).unwrap()).collect();
+        let one_by_one: Vec<_> =
+            run.examples.iter().map(|example| rerun_command(&run, example).unwrap()).collect();
+        assert_eq!(commands, one_by_one);
         assert_eq!(
             commands,
             [

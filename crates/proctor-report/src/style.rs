@@ -64,14 +64,19 @@ impl Style {
 /// A duration for people.
 pub fn duration(millis: Millis) -> String {
     let ms = millis.get();
+    // The limits are those at which the number would be rounded up to the next unit.
     match ms {
-        _ if ms < 1.0 => format!("{:.0} µs", ms * 1000.0),
-        _ if ms < 10.0 => format!("{ms:.1} ms"),
-        _ if ms < 1000.0 => format!("{ms:.0} ms"),
-        _ if ms < 60_000.0 => format!("{:.2} s", ms / 1000.0),
-        _ => {
+        _ if ms < 0.9995 => format!("{:.0} µs", ms * 1000.0),
+        _ if ms < 9.95 => format!("{ms:.1} ms"),
+        _ if ms < 999.5 => format!("{ms:.0} ms"),
+        _ if ms < 59_995.0 => format!("{:.2} s", ms / 1000.0),
+        _ if ms < 3_599_500.0 => {
             let seconds = (ms / 1000.0).round();
             format!("{:.0} min {:.0} s", (seconds / 60.0).floor(), seconds % 60.0)
+        }
+        _ => {
+            let minutes = (ms / 60_000.0).round();
+            format!("{:.0} h {:.0} min", (minutes / 60.0).floor(), minutes % 60.0)
         }
     }
 }
@@ -88,5 +93,10 @@ mod tests {
         assert_eq!(shown(234.0), "234 ms");
         assert_eq!(shown(4523.0), "4.52 s");
         assert_eq!(shown(119_800.0), "2 min 0 s");
+        assert_eq!(shown(7_500_000.0), "2 h 5 min");
+        // Never ten of one unit where the next is meant.
+        assert_eq!((shown(0.9999), shown(9.97)), ("1.0 ms".into(), "10 ms".into()));
+        assert_eq!((shown(999.7), shown(59_999.0)), ("1.00 s".into(), "1 min 0 s".into()));
+        assert_eq!(shown(3_599_900.0), "1 h 0 min");
     }
 }

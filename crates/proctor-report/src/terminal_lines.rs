@@ -12,6 +12,7 @@ use crate::backtrace::filtered;
 use crate::event_text::{
     error_with_class, listed_calls, tool_call, tool_outcome, topic_change, unexpected_exit,
 };
+use crate::page::cut_line;
 use crate::style::{Paint, Style, duration};
 
 /// Descriptions longer than this are cut: a line should stay a line.
@@ -188,7 +189,8 @@ pub(crate) fn within_example(body: &Body, style: Style) -> Vec<String> {
             vec![format!("judge error: {}", shorten(&text, 200))]
         }
         Body::WorkerLog(log) => {
-            printable(&log.line).split('\n').map(|line| format!("{} {line}", dim("│"))).collect()
+            let lines = printable(&log.line);
+            lines.split('\n').map(|line| format!("{} {}", dim("│"), cut_line(line))).collect()
         }
         // Not about what happens within an example, or told with its end.
         Body::TopicChanged(_)

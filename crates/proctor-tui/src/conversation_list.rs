@@ -36,6 +36,7 @@ pub(crate) struct RowsDrawing<'a> {
     pub(crate) rows: &'a [ConversationRow<'a>],
     pub(crate) run: &'a RunView,
     pub(crate) search: &'a Search,
+    pub(crate) is_filtered: bool,
     pub(crate) now: Timestamp,
     pub(crate) frame: u64,
     pub(crate) theme: Theme,
@@ -69,7 +70,9 @@ impl ConversationList {
     pub(crate) fn draw(&self, drawing: &RowsDrawing<'_>, area: Rect, buffer: &mut Buffer) {
         let rows = drawing.rows;
         if rows.is_empty() {
-            let words = if drawing.run.is_live() {
+            let words = if drawing.is_filtered {
+                "  no row has what is filtered for: Esc shows all"
+            } else if drawing.run.is_live() {
                 "  nothing runs and nothing has failed"
             } else {
                 "  there was no conversation"

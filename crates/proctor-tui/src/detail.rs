@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use proctor_events::Status;
 use proctor_record::{Attempt, Example, OutsideError};
-use proctor_report::{Paint, duration};
-use proctor_text::{printable, shell_quote, shorten};
+use proctor_report::{Paint, duration, rerun_command};
+use proctor_text::shorten;
 
 use crate::event_lines::failure;
 use crate::list::{Item, ItemKey};
@@ -29,19 +29,9 @@ pub(crate) fn page(item: &Item<'_>, run: &RunView, attempt_lines: &AttemptLines)
 }
 
 /// The command that runs an item again, where there is one.
-pub(crate) fn rerun(item: &Item<'_>) -> Option<String> {
+pub(crate) fn rerun(item: &Item<'_>, run: &RunView) -> Option<String> {
     let Item::Attempt(example, _) = item else { return None };
-    let place = example.location.as_ref().or(example.file.as_ref());
-    match (place, &example.id) {
-        (Some(place), _) => Some(format!("proctor run {}", shell_word(place))),
-        (None, Some(id)) => Some(format!("proctor run --stable-id {}", shell_word(id.as_str()))),
-        (None, None) => None,
-    }
-}
-
-/// A place or an id as one word of a shell.
-fn shell_word(text: &str) -> String {
-    shell_quote(&printable(text)).into_owned()
+    rerun_command(run.data(), example)
 }
 
 #[derive(Default)]
@@ -90,7 +80,7 @@ impl DetailPage {
         if let Some(place) = &example.location {
             self.add([TextLine::led("  at ", Some(Paint::Dim), None, place)]);
         }
-        if let Some(command) = rerun(item) {
+        if let Some(command) = rerun(item, run) {
             self.add([TextLine::led("  run again: ", Some(Paint::Dim), None, &command)]);
         }
         self.gap();
@@ -173,13 +163,5 @@ mod tests {
         insta::assert_snapshot!(shown(&[
             r#"{"event_type":"ErrorOutsideExample","phase":"load","place":"./spec/x_spec.rb","exception":{"class":"NameError","message":"uninitialized constant","backtrace":["./spec/x_spec.rb:1"]}}"#,
         ]));
-    }
-
-    #[test]
-    fn a_command_is_safe_to_paste() {
-        assert_eq!(shell_word("./spec/a_spec.rb:10"), "./spec/a_spec.rb:10");
-        assert_eq!(shell_word("./spec/it's.rb:1"), r"'./spec/it'\''s.rb:1'");
-        assert_eq!(shell_word("a.rb[1:2]"), "'a.rb[1:2]'");
-        assert_eq!(shell_word("$(boom)"), "'$(boom)'");
     }
 }

@@ -11,7 +11,7 @@ use crate::conversation_list::{self, RowsDrawing};
 use crate::footer::Footer;
 use crate::header::Header;
 use crate::layout::{Areas, LayoutSize, areas};
-use crate::list::{ListFilter, items};
+use crate::list::{ListDrawing, ListFilter, items};
 use crate::reader::OpenPage;
 use crate::scroll::{LineBuffer, Scroll};
 use crate::theme::Theme;
@@ -65,17 +65,26 @@ impl Drawing<'_> {
                 }
             }
             OpenPage::List => {
-                let count = items(model.run.data(), reader.list.which).len() as u64;
+                let items = reader.items(model);
+                let count = items.len() as u64;
                 let title = match reader.list.which {
                     ListFilter::Failures => pluralize(count, "failure"),
+                    ListFilter::All if reader.filter.is_active() => pluralize(count, "row"),
                     ListFilter::All => pluralize(model.run.summary().examples, "example"),
                 };
                 rule(buffer, self.areas.heading, self.theme, &title, "Enter opens · Esc back");
                 let body = self.areas.body;
-                reader.list.draw(&model.run, &reader.search, self.theme, body, buffer);
+                let drawing = ListDrawing {
+                    items: &items,
+                    run: &model.run,
+                    search: &reader.search,
+                    is_filtered: reader.filter.is_active(),
+                    theme: self.theme,
+                };
+                reader.list.draw(&drawing, body, buffer);
             }
             OpenPage::Detail(scroll) => {
-                let items = items(model.run.data(), reader.list.which);
+                let items = reader.items(model);
                 let place = reader.list.place(&items) + 1;
                 let title = format!("{place} of {} · ← → neighbours · Esc back", items.len());
                 self.text(&title, &reader.detail(model), scroll, buffer);
@@ -85,13 +94,14 @@ impl Drawing<'_> {
 
     fn conversations(&self, buffer: &mut Buffer) {
         let (reader, model) = (&self.app.reader, &self.app.model);
-        let rows = model.conversations.rows(model.run.data());
+        let rows = reader.rows(model);
         let title = conversation_list::heading(model.conversations.counts(model.run.data()));
         rule(buffer, self.areas.heading, self.theme, &title, "Enter opens");
         let drawing = RowsDrawing {
             rows: &rows,
             run: &model.run,
             search: &reader.search,
+            is_filtered: reader.filter.is_active(),
             now: self.app.clock.wall(),
             frame: self.app.clock.frame(),
             theme: self.theme,
@@ -115,6 +125,7 @@ impl Drawing<'_> {
         let footer = Footer {
             notice: app.notice(),
             search: &reader.search,
+            filter: &reader.filter,
             found: if searching { reader.hits(model).len() } else { 0 },
             mode: model.run.is_live().then(|| reader.focus.mode()),
             scrolled,

@@ -1,7 +1,7 @@
 //! The last row: what the screen is doing, and the keys that matter now.
 
 use proctor_report::Paint;
-use proctor_text::display_width;
+use proctor_text::{display_width, pluralize};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -17,6 +17,7 @@ pub(crate) struct Footer<'a> {
     /// Something the reader must know; it stands before all else.
     pub(crate) notice: Option<&'a str>,
     pub(crate) search: &'a Search,
+    pub(crate) filter: &'a Search,
     /// How often the search was found, while there is one.
     pub(crate) found: usize,
     /// Who chooses the worker, while the run goes on.
@@ -54,10 +55,13 @@ impl Footer<'_> {
         }
         let mut parts = Vec::new();
         if self.dropped > 0 {
-            parts.push(format!("! {} events missed", self.dropped));
+            parts.push(format!("! {} missed", pluralize(self.dropped, "event")));
+        }
+        if self.filter.is_active() {
+            parts.push(format!("only rows with “{}”", self.filter.query()));
         }
         if self.search.is_active() {
-            parts.push(format!("/{}: on {} lines", self.search.query(), self.found));
+            parts.push(format!("/{}: on {}", self.search.query(), pluralize(self.found, "line")));
         }
         parts.push(self.mode_words().to_owned());
         (None, parts.join(" · "))

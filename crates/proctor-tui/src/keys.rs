@@ -20,6 +20,8 @@ pub(crate) enum Action {
     Search,
     NextMatch,
     PreviousMatch,
+    /// Only the rows in which the search is found; all of them again.
+    Narrow,
     Failures,
     Examples,
     Open,
@@ -78,6 +80,7 @@ const BINDINGS: &[Binding] = &[
     bind(&[Key::Char('/')], Action::Search, ("/ n N", "search, next, previous")),
     bind(&[Key::Char('n')], Action::NextMatch, ("", "")),
     bind(&[Key::Char('N')], Action::PreviousMatch, ("", "")),
+    bind(&[Key::Char('t')], Action::Narrow, ("t", "only rows with what was searched; all again")),
     bind(&[Key::Char('F')], Action::Failures, ("F", "failures")),
     bind(&[Key::Char('e')], Action::Examples, ("e", "all examples")),
     bind(&[Key::Enter], Action::Open, ("Enter", "open the chosen example")),

@@ -160,6 +160,15 @@ impl Item<'_> {
     }
 }
 
+/// What is needed to draw the list.
+pub(crate) struct ListDrawing<'a> {
+    pub(crate) items: &'a [Item<'a>],
+    pub(crate) run: &'a RunView,
+    pub(crate) search: &'a Search,
+    pub(crate) is_filtered: bool,
+    pub(crate) theme: Theme,
+}
+
 /// What the reader does with the list.
 #[derive(Debug, Default)]
 pub(crate) struct ListPane {
@@ -191,17 +200,11 @@ impl ListPane {
         self.choose(items, place);
     }
 
-    pub(crate) fn draw(
-        &self,
-        run: &RunView,
-        search: &Search,
-        theme: Theme,
-        area: Rect,
-        buffer: &mut Buffer,
-    ) {
-        let items = items(run.data(), self.which);
+    pub(crate) fn draw(&self, drawing: &ListDrawing<'_>, area: Rect, buffer: &mut Buffer) {
+        let ListDrawing { items, run, search, theme, .. } = *drawing;
         if items.is_empty() {
             let words = match self.which {
+                _ if drawing.is_filtered => "  no row has what is filtered for: Esc shows all",
                 ListFilter::Failures if run.is_live() => "  nothing has failed so far",
                 ListFilter::Failures => "  nothing failed",
                 ListFilter::All => "  no example has started",
@@ -209,7 +212,7 @@ impl ListPane {
             return put(buffer, area, 0, &Line::styled(words, theme.style(Some(Paint::Dim))));
         }
         let height = usize::from(area.height);
-        let place = self.place(&items);
+        let place = self.place(items);
         let top = place.saturating_sub(height / 2).min(items.len().saturating_sub(height));
         for (row, (number, item)) in (0..area.height).zip(items.iter().enumerate().skip(top)) {
             let mut line = item_line(item, run, search, theme, area.width.into());

@@ -42,6 +42,8 @@ pub(crate) struct Reader {
     /// The help, while it is open.
     pub(crate) help: Option<Scroll>,
     pub(crate) search: Search,
+    /// What the title of a row must have to be shown; inactive: all are.
+    pub(crate) filter: Search,
     /// What came of the last key, where it cannot be seen otherwise.
     pub(crate) notice: Option<&'static str>,
 }
@@ -90,6 +92,7 @@ impl Reader {
             Action::Search => self.search.begin(),
             Action::NextMatch => self.jump(true, model, size),
             Action::PreviousMatch => self.jump(false, model, size),
+            Action::Narrow => self.narrow(),
             Action::Failures => self.toggle_list(ListFilter::Failures),
             Action::Examples => self.toggle_list(ListFilter::All),
             Action::Open if self.page == OpenPage::List => self.open(model),
@@ -117,6 +120,10 @@ impl Reader {
             self.search.clear();
             return true;
         }
+        if self.filter.is_active() && !matches!(self.page, OpenPage::Detail(_)) {
+            self.filter.clear();
+            return true;
+        }
         let (page, went) = match self.page {
             OpenPage::Detail(_) if self.opened_from_rows => (OpenPage::Workers, true),
             OpenPage::Detail(_) => (OpenPage::List, true),
@@ -142,7 +149,7 @@ impl Reader {
         if self.help.is_some() || (self.page == OpenPage::Workers && !self.shows_rows(model)) {
             return None;
         }
-        let command = self.chosen(model).as_ref().and_then(detail::rerun);
+        let command = self.chosen(model).as_ref().and_then(|item| detail::rerun(item, &model.run));
         self.notice = Some(match command {
             Some(_) => "copied, if the terminal allows it",
             None => "there is no command to copy",
@@ -156,18 +163,51 @@ impl Reader {
             && model.workers.shown().is_some_and(|worker| worker.tab == Tab::Conversations)
     }
 
+    /// The rows of conversations that are shown.
+    pub(crate) fn rows<'a>(&self, model: &'a Model) -> Vec<ConversationRow<'a>> {
+        let mut rows = model.conversations.rows(model.run.data());
+        rows.retain(|row| self.lets_through(&model.run.title_of(row.example)));
+        rows
+    }
+
+    /// The items of the list that are shown.
+    pub(crate) fn items<'a>(&self, model: &'a Model) -> Vec<Item<'a>> {
+        self.items_of(model, self.list.which)
+    }
+
+    fn items_of<'a>(&self, model: &'a Model, which: ListFilter) -> Vec<Item<'a>> {
+        let mut items = items(model.run.data(), which);
+        items.retain(|item| self.lets_through(&item.title(&model.run)));
+        items
+    }
+
+    fn lets_through(&self, title: &str) -> bool {
+        !self.filter.is_active() || !self.filter.found_in(title).is_empty()
+    }
+
+    /// Shows only what the search finds, or everything again.
+    fn narrow(&mut self) {
+        if self.filter.is_active() {
+            self.filter.clear();
+        } else if self.search.is_active() {
+            self.filter = std::mem::take(&mut self.search);
+        } else {
+            self.notice = Some("search first: / and some words, then t shows only rows with them");
+        }
+    }
+
     pub(crate) fn chosen<'a>(&self, model: &'a Model) -> Option<Item<'a>> {
         if self.shows_rows(model) {
-            let rows = model.conversations.rows(model.run.data());
+            let rows = self.rows(model);
             return rows.get(self.conversations.place(&rows))?.item();
         }
-        let items = items(model.run.data(), self.list.which);
+        let items = self.items(model);
         items.get(self.list.place(&items)).copied()
     }
 
     /// Opens the conversation of the chosen row: one that runs at its end, which grows.
     fn open_row(&mut self, model: &Model) {
-        let rows = model.conversations.rows(model.run.data());
+        let rows = self.rows(model);
         let place = self.conversations.place(&rows);
         let Some(item) = rows.get(place).and_then(ConversationRow::item) else { return };
         self.conversations.choose(&rows, place);
@@ -196,9 +236,13 @@ impl Reader {
 
     /// Opens the failure after or before the one that is open; the first if none is.
     fn go_to_failure(&mut self, motion: Motion, model: &Model) {
-        let items = items(model.run.data(), ListFilter::Failures);
+        let items = self.items_of(model, ListFilter::Failures);
         if items.is_empty() {
-            self.notice = Some("nothing has failed");
+            self.notice = Some(if self.filter.is_active() {
+                "nothing that is shown has failed: Esc shows all"
+            } else {
+                "nothing has failed"
+            });
             return;
         }
         let walks = matches!(self.page, OpenPage::Detail(_))
@@ -222,7 +266,7 @@ impl Reader {
     }
 
     fn open(&mut self, model: &Model) {
-        let items = items(model.run.data(), self.list.which);
+        let items = self.items(model);
         if !items.is_empty() {
             // Chosen by name from now on, so that the page stays the same when the list grows.
             self.list.choose(&items, self.list.place(&items));
@@ -265,7 +309,7 @@ impl Reader {
             Action::PreviousTab => Motion::Up,
             _ => return,
         };
-        self.list.step(motion, &items(model.run.data(), self.list.which), 1);
+        self.list.step(motion, &self.items(model), 1);
         self.page = OpenPage::Detail(Scroll::TOP);
         self.search.current = None;
     }
@@ -277,7 +321,7 @@ impl Reader {
         let body = areas(size).body.as_size();
         match self.page {
             OpenPage::Workers if self.shows_rows(model) => {
-                let rows = model.conversations.rows(model.run.data());
+                let rows = self.rows(model);
                 self.conversations.step(motion, &rows, body.height);
             }
             OpenPage::Workers => {
@@ -286,7 +330,7 @@ impl Reader {
                 }
             }
             OpenPage::List => {
-                self.list.step(motion, &items(model.run.data(), self.list.which), body.height);
+                self.list.step(motion, &self.items(model), body.height);
             }
             OpenPage::Detail(mut scroll) => {
                 scroll.step(motion, &self.detail(model), body);
@@ -320,7 +364,7 @@ impl Reader {
         };
         match self.page {
             OpenPage::Workers if self.shows_rows(model) => {
-                let rows = model.conversations.rows(model.run.data());
+                let rows = self.rows(model);
                 titles(rows.iter().map(|row| model.run.title_of(row.example)).collect())
             }
             OpenPage::Workers => {
@@ -328,7 +372,7 @@ impl Reader {
             }
             OpenPage::Detail(_) => lines(&self.detail(model)),
             OpenPage::List => {
-                let items = items(model.run.data(), self.list.which);
+                let items = self.items(model);
                 titles(items.iter().map(|item| item.title(&model.run)).collect())
             }
         }
@@ -347,7 +391,7 @@ impl Reader {
         };
         match self.page {
             OpenPage::Workers if self.shows_rows(model) => {
-                let rows = model.conversations.rows(model.run.data());
+                let rows = self.rows(model);
                 self.conversations.choose(&rows, usize::try_from(target).unwrap_or(usize::MAX));
             }
             OpenPage::Workers => {
@@ -360,7 +404,7 @@ impl Reader {
                 self.page = OpenPage::Detail(scroll);
             }
             OpenPage::List => {
-                let items = items(model.run.data(), self.list.which);
+                let items = self.items(model);
                 self.list.choose(&items, usize::try_from(target).unwrap_or(usize::MAX));
             }
         }
@@ -369,7 +413,7 @@ impl Reader {
     fn top(&self, model: &Model, body: Size) -> u64 {
         match self.page {
             OpenPage::Workers if self.shows_rows(model) => {
-                let rows = model.conversations.rows(model.run.data());
+                let rows = self.rows(model);
                 Some(self.conversations.place(&rows) as u64)
             }
             OpenPage::Workers => model
@@ -378,7 +422,7 @@ impl Reader {
                 .and_then(|worker| worker.scroll.top_line(&worker.line_buffer, body)),
             OpenPage::Detail(scroll) => scroll.top_line(&self.detail(model), body),
             OpenPage::List => {
-                let items = items(model.run.data(), self.list.which);
+                let items = self.items(model);
                 Some(self.list.place(&items) as u64)
             }
         }

@@ -3,7 +3,10 @@
 // A driver is a session: it keeps the history of one conversation as its framework does. A reader takes a result apart: text, calls that
 // were made, calls that are asked for, tokens. Readers serve functions that return a framework's result, too.
 
-import { AgentProblem, call, usage } from './answer.mjs';
+import { randomUUID } from 'node:crypto';
+import { AgentProblem, usage } from './answer.mjs';
+import { Calls, given } from './calls.mjs';
+import { isOpenAIAgent, isOpenAIResult, OpenAIAgents, readOpenAIRun } from './openai_agents.mjs';
 
 const has = (value, ...methods) => methods.every((name) => typeof value?.[name] === 'function');
 const isObject = (value) => typeof value === 'object' && value !== null;
@@ -13,12 +16,14 @@ export function driver(value) {
   if (!isObject(value)) return undefined;
   if (has(value, 'generate', 'stream', 'getLLM', 'hasOwnMemory')) return Mastra;
   if (has(value, 'generate', 'stream') && String(value.version ?? '').startsWith('agent-')) return AiSdk;
+  if (isOpenAIAgent(value)) return OpenAIAgents;
   return undefined;
 }
 
 /** The answer in a framework's result; undefined for everything else. */
 export async function readResult(value, turn) {
   if (!isObject(value)) return undefined;
+  if (isOpenAIResult(value)) return readOpenAIRun(value, turn);
   if (isObject(value.textStream) && 'steps' in value) return readAiSdkStream(value, turn);
   if (Array.isArray(value.steps) && 'finishReason' in value && isObject(value.totalUsage ?? value.usage)) {
     return readSteps(value.steps, value.text, value.totalUsage ?? value.usage);
@@ -26,33 +31,6 @@ export async function readResult(value, turn) {
   return undefined;
 }
 
-/** Tool calls in order, whose results may come later. */
-class Calls {
-  #calls = [];
-  #byId = new Map();
-
-  add(name, given, id, more) {
-    const made = call(name, given, id, more);
-    this.#calls.push(made);
-    if (id) this.#byId.set(String(id), made);
-  }
-
-  finish(id, more) {
-    const made = this.#byId.get(String(id));
-    if (made) Object.assign(made, more);
-  }
-
-  get made() {
-    return this.#calls.filter((one) => 'result' in one || 'error' in one);
-  }
-
-  get asked() {
-    return this.#calls.filter((one) => !('result' in one || 'error' in one));
-  }
-}
-
-/** `undefined` is no JSON: a tool that gives nothing gives null. */
-const given = (result) => (result === undefined ? null : result);
 const errorText = (error) => (error instanceof Error ? `${error.name}: ${error.message}` : String(error?.message ?? error));
 
 /** The results of the calls that the agent asked for last. */
@@ -99,14 +77,21 @@ function responseMessages(result) {
   return result.responseMessages ?? result.response?.messages ?? [];
 }
 
+/** The stream of texts just ends where the model fails; the whole stream has the error. */
 async function readAiSdkStream(result, turn) {
-  for await (const _ of result.textStream) turn.firstToken();
+  for await (const part of result.fullStream ?? result.textStream) {
+    if (part?.type === 'error') throw part.error;
+    if (part?.type === 'abort') throw new AgentProblem('the stream was aborted before its end');
+    if (typeof part === 'string' || part?.type === 'text-delta') turn.firstToken();
+  }
   const [steps, text, spent] = await Promise.all([result.steps, result.text, result.totalUsage ?? result.usage]);
   return readSteps(steps, text, spent);
 }
 
 /** The answer in the steps of a run: those of the AI SDK and of Mastra. */
 function readSteps(steps, text, spent) {
+  const ended = steps.at(-1)?.finishReason;
+  if (ended === 'error') throw new AgentProblem('the model ended its answer with an error');
   const calls = new Calls();
   for (const step of steps) readParts(partsOf(step), calls);
   const answer = {
@@ -155,13 +140,15 @@ class Mastra {
   constructor(agent) {
     this.agent = agent;
     this.history = [];
+    // Not the conversation's name, which is the same in each run: a memory that is kept on disk would go on with an earlier one.
+    this.thread = randomUUID();
   }
 
   async answer(turn) {
     if (turn.text === undefined) throw new AgentProblem('an agent of Mastra makes its calls itself; the host cannot make them');
     const said = { role: 'user', content: turn.text };
     const remembers = this.agent.hasOwnMemory();
-    const thread = { memory: { thread: turn.conversationId, resource: turn.conversationId } };
+    const thread = { memory: { thread: this.thread, resource: this.thread } };
     const result = remembers
       ? await this.agent.generate([said], thread)
       : await this.agent.generate([...this.history, said]);

@@ -6,6 +6,7 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { AgentProblem, summary, typeName } from './answer.mjs';
 import { sessionMaker } from './plain.mjs';
+import { setAgentFile } from './project_modules.mjs';
 
 const TYPESCRIPT = ['.ts', '.mts', '.cts', '.tsx'];
 
@@ -17,6 +18,7 @@ export async function loadTarget(target) {
     throw new AgentProblem(`there is no file ${found}; the target is \`./file.js#export\` from the project's root, or a path as in \`\${here}/agent.js#agent\``);
   }
   if (TYPESCRIPT.includes(path.extname(found))) await prepareTypeScript(found);
+  setAgentFile(found);
   const module = await importFile(found, file);
   const value = pick(module, name, file);
   return sessionMaker(value, `\`${target}\``);
@@ -29,22 +31,31 @@ function splitTarget(target) {
 
 /** tsx if the project has it; else Node's own reading of TypeScript. */
 async function prepareTypeScript(file) {
-  let tsx;
-  try {
-    // What `require` is given registers itself by a path that does not exist; the module for `import` stands beside it.
-    const required = createRequire(file).resolve('tsx/esm/api');
-    const imported = required.replace(/\.cjs$/, '.mjs');
-    tsx = fs.existsSync(imported) ? imported : required;
-  } catch {
-    tsx = undefined;
-  }
-  if (tsx) {
-    (await import(pathToFileURL(tsx))).register();
+  const require = createRequire(file);
+  if (isFound(require, 'tsx/esm/api')) {
+    // Both: a package without `"type": "module"` has its TypeScript read as CommonJS, whatever it is imported by.
+    if (isFound(require, 'tsx/cjs/api')) require('tsx/cjs/api').register();
+    (await import(pathToFileURL(importedTsx(require)))).register();
   } else if (!process.features.typescript || path.extname(file) === '.tsx') {
     throw new AgentProblem(
       `Node ${process.versions.node} (${process.execPath}) cannot read ${path.basename(file)}: use Node 22.18 or newer for plain TypeScript, install tsx in the project (\`npm install --save-dev tsx\`), or name the compiled file`,
     );
   }
+}
+
+function isFound(require, name) {
+  try {
+    return Boolean(require.resolve(name));
+  } catch {
+    return false;
+  }
+}
+
+/** What `require` is given registers itself by a path that does not exist; the module for `import` stands beside it. */
+function importedTsx(require) {
+  const required = require.resolve('tsx/esm/api');
+  const imported = required.replace(/\.cjs$/, '.mjs');
+  return fs.existsSync(imported) ? imported : required;
 }
 
 async function importFile(found, file) {
@@ -69,7 +80,9 @@ function syntaxPlace(error) {
 
 function pick(module, name, file) {
   const inner = module.default;
-  const places = [module, typeof inner === 'object' && inner !== null ? inner : {}];
+  const required = typeof inner === 'object' && inner !== null ? inner : {};
+  // What a compiler made of a module with a default export is a default export itself where it is read as CommonJS.
+  const places = required.__esModule ? [required, module] : [module, required];
   const place = places.find((one) => name in one);
   const value = place?.[name];
   if (value === undefined || value === null) {

@@ -12,6 +12,7 @@ use proctor_dialogue::AgentAnswer;
 use proctor_endpoint::{EndpointServer, Fault, ObservedCall, OpenEndpoint, Source, Summary};
 use proctor_events::{Json, Millis, ModelCall};
 use proctor_llm::{ModelError, Purpose};
+use proctor_text::{plural, pluralize};
 use tokio::sync::{OnceCell, Semaphore};
 
 use super::{Agent, AgentReporter, AgentTurn, Session};
@@ -153,10 +154,9 @@ impl EndpointNotes {
             notes.push(format!("drift: {more} more calls differ from the recorded ones"));
         }
         if left.0 > 0 {
-            notes.push(format!(
-                "{} recorded calls of models were not made, in {} conversations",
-                left.0, left.1
-            ));
+            let (calls, were) = (pluralize(left.0, "recorded call"), plural(left.0, "was", "were"));
+            let conversations = pluralize(left.1, "conversation");
+            notes.push(format!("{calls} of models {were} not made, in {conversations}"));
         }
         notes.extend(not_recorded);
         notes

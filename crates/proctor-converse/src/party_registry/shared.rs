@@ -13,6 +13,7 @@ use proctor_endpoint::Forward;
 use proctor_llm::cassette::{Tape, Tapes};
 use proctor_llm::{Budget, Cache, Cost, Player, Recorder, UnknownPrice, WaitCounts};
 use proctor_redact::{Redactor, SHORTEST_SECRET};
+use proctor_text::{plural, pluralize};
 use proctor_traces::Traces;
 use serde_json::Map;
 
@@ -228,10 +229,9 @@ fn replayed(player: &Player) -> Vec<String> {
     let left = player.leftover();
     let count: usize = left.values().sum();
     if count > 0 {
-        let conversations = left.len();
-        notes.push(format!(
-            "{count} recorded calls were not asked for, in {conversations} conversations"
-        ));
+        let (calls, were) = (pluralize(count, "recorded call"), plural(count, "was", "were"));
+        let conversations = pluralize(left.len(), "conversation");
+        notes.push(format!("{calls} {were} not asked for, in {conversations}"));
     }
     notes
 }

@@ -1,5 +1,7 @@
 """A graph of LangGraph on a fake chat model: with a checkpointer, and without one."""
 
+import pickle
+
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
@@ -68,3 +70,60 @@ def state_without_messages():
     other.add_node("x", lambda state: {"done": True})
     other.add_edge(START, "x")
     return other.compile()
+
+
+def ask_station(state):
+    """A node with an agent of its own, of whose work only the last message gets into the state."""
+    return {"messages": [forgetful.invoke({"messages": state["messages"]})["messages"][-1]]}
+
+
+def call_directly(state):
+    """A node that calls a tool itself."""
+    sky = weather.invoke({"city": state["messages"][-1].content.split()[-1]})
+    return {"messages": [AIMessage(content="It is %s" % (sky,))]}
+
+
+def of_one_node(node):
+    other = StateGraph(MessagesState)
+    other.add_node("work", node)
+    other.add_edge(START, "work")
+    return other.compile()
+
+
+station = of_one_node(ask_station)
+direct = of_one_node(call_directly)
+
+
+def last_message(messages):
+    """A function that returns the last message, which does not tell what was called before it."""
+    return forgetful.invoke({"messages": messages})["messages"][-1]
+
+
+class KeptMemory(InMemorySaver):
+    """A memory on disk: what a process before this one has kept is there."""
+
+    def __init__(self):
+        super().__init__()
+        try:
+            with open("kept.pickle", "rb") as file:
+                self.threads = pickle.load(file)
+        except FileNotFoundError:
+            self.threads = []
+
+    def get_tuple(self, config):
+        assert config["configurable"]["thread_id"] not in self.threads, "the thread of an earlier run is continued"
+        return super().get_tuple(config)
+
+    async def aget_tuple(self, config):
+        return self.get_tuple(config)
+
+    def put(self, config, *others):
+        with open("kept.pickle", "wb") as file:
+            pickle.dump(self.threads + [config["configurable"]["thread_id"]], file)
+        return super().put(config, *others)
+
+    async def aput(self, config, *others):
+        return self.put(config, *others)
+
+
+keeping = graph.compile(checkpointer=KeptMemory())

@@ -67,3 +67,19 @@ def broken(city: str) -> str:
 
 agent = ToolCallingAgent(tools=[weather, broken], model=Fake(), verbosity_level=LogLevel.OFF, max_steps=4)
 coder = CodeAgent(tools=[weather], model=Coder(), verbosity_level=LogLevel.OFF, max_steps=3)
+
+
+class Failing(Fake):
+    """Fails when it is asked to sum up, for which it gets no tools."""
+
+    def generate(self, messages, **given):
+        if not given.get("tools_to_call_from"):
+            raise RuntimeError("the model is down")
+        return super().generate(messages, **given)
+
+
+exhausted = ToolCallingAgent(tools=[weather], model=Failing(), verbosity_level=LogLevel.OFF, max_steps=1)
+
+
+def exhausted_result(text):
+    return exhausted.run(text, return_full_result=True)

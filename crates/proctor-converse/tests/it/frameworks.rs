@@ -186,6 +186,40 @@ async fn langgraph_asks_the_host_for_a_call() {
     assert!(ended.message().contains("has no list `messages`"), "{}", ended.message());
 }
 
+/// How could a call of a graph stay unseen? It ran in a node of its own, and only the last message got into the state.
+#[tokio::test]
+async fn langgraph_tools_without_a_message_are_seen() {
+    for target in ["langgraph_agent.py:station", "langgraph_agent.py:direct"] {
+        let called = "{call_tool: {name: weather, with: {city: Berlin}, times: 1}}";
+        let ended = python(target).conduct(&["weather in Berlin"], called).await;
+        assert_eq!(ended.status(), "passed", "{target}: {}", ended.message());
+        let ended =
+            python(target).conduct(&["weather in Berlin"], "{not: {call_tool: weather}}").await;
+        assert_eq!(ended.status(), "failed", "{target}: {}", ended.message());
+    }
+}
+
+#[tokio::test]
+async fn one_message_of_langchain_says_nothing_of_earlier_calls() {
+    let function = python("langgraph_agent.py:last_message");
+    for check in ["{not: {call_tool: weather}}", "{call_tool: weather}"] {
+        let ended = function.conduct(&["weather in Berlin"], check).await;
+        assert_eq!(ended.status(), "errored", "{check}: {}", ended.message());
+    }
+}
+
+/// The name of a conversation is the same in each run, and a memory may be kept on disk.
+#[tokio::test]
+async fn the_memory_of_an_earlier_run_is_not_continued() {
+    let world = world();
+    let agent = python("langgraph_agent.py:keeping").agent(&world);
+    let text = scenario(&agent, &["hello", "again"], "{match: '^2: hello again$'}");
+    for _ in 0..2 {
+        let ended = world.conduct(&text).await;
+        assert_eq!(ended.status(), "passed", "{}", ended.message());
+    }
+}
+
 #[tokio::test]
 async fn openai_agents() {
     assert_same_results(PYTHON[3]).await;
@@ -202,6 +236,16 @@ async fn smolagents() {
         )
         .await;
     assert_eq!(ended.status(), "passed", "{}", ended.message());
+}
+
+/// smolagents gives the error of a model that cannot sum up as the agent's answer.
+#[tokio::test]
+async fn smolagents_that_answer_with_an_error_are_errored() {
+    for target in ["smol_agent.py:exhausted", "smol_agent.py:exhausted_result"] {
+        let ended = python(target).conduct(&["weather in Berlin"], "{match: '.*'}").await;
+        assert_eq!((ended.status(), ended.fault()), ("errored", "agent"), "{}", ended.message());
+        assert!(ended.message().contains("the model is down"), "{target}: {}", ended.message());
+    }
 }
 
 #[tokio::test]
@@ -227,4 +271,76 @@ async fn ai_sdk_asks_the_host_for_a_call() {
 #[tokio::test]
 async fn mastra() {
     assert_same_results(node("./mastra_agent.mjs#agent")).await;
+}
+
+/// A stream of the AI SDK just ends where its model fails: half an answer must not pass.
+#[tokio::test]
+async fn a_stream_of_the_ai_sdk_that_breaks_is_an_error() {
+    for (target, part) in [
+        ("./ai_sdk_agent.mjs#cut", "the model is down"),
+        ("./ai_sdk_agent.mjs#cutLater", "the model is down"),
+        ("./ai_sdk_agent.mjs#ended", "the model ended its answer with an error"),
+    ] {
+        let ended = node(target).conduct(&["hello"], "{match: '.*'}").await;
+        assert_eq!((ended.status(), ended.fault()), ("errored", "agent"), "{}", ended.message());
+        assert!(ended.message().contains(part), "{target}: {}", ended.message());
+    }
+}
+
+#[tokio::test]
+async fn openai_agents_in_javascript() {
+    assert_same_results(node("./openai_agent.mjs#agent")).await;
+    let called = "{call_tool: {name: weather, with: {city: Berlin}, times: 1}}, {match: clear}";
+    for target in ["./openai_agent.mjs#whole", "./openai_agent.mjs#streaming"] {
+        let ended = node(target).conduct(&["weather in Berlin"], called).await;
+        assert_eq!(ended.status(), "passed", "{target}: {}", ended.message());
+    }
+    let desk = node("./openai_agent.mjs#desk");
+    let transferred = "{match: '^2: one two$'}, {called_tool: ask_the_station}, {not: {call_tool: ask_the_station}}";
+    let ended = desk.conduct(&["one", "two"], transferred).await;
+    assert_eq!(ended.status(), "passed", "{}", ended.message());
+    let waiting = node("./openai_agent.mjs#waiting");
+    let ended = waiting.conduct(&["weather in Berlin"], "{match: '.*'}").await;
+    assert!(ended.message().contains("waits for the approval of `weather`"), "{}", ended.message());
+    let streaming = node("./openai_agent.mjs#streaming");
+    let broken = streaming.conduct(&["fail"], "{match: '.*'}").await;
+    assert_eq!((broken.status(), broken.fault()), ("errored", "agent"), "{}", broken.message());
+}
+
+/// The package has files for `import` and for `require`, which do not know each other's agents.
+#[tokio::test]
+async fn openai_agents_in_javascript_are_run_by_the_copy_that_made_them() {
+    const CODE: &str = "({ name: 'C', model: { getResponse: async () => ({ output: [{ type: 'message', role: 'assistant', status: 'completed', content: [{ type: 'output_text', text: 'hello' }] }], usage: new Usage() }) } })";
+    let required = format!(
+        "const {{ Agent, Usage }} = require('@openai/agents');\nexports.agent = new Agent{CODE};\n"
+    );
+    let imported = |package: &str| {
+        format!(
+            "import {{ Agent, Usage }} from '{package}';\nexport const agent = new Agent{CODE};\n"
+        )
+    };
+    for (file, code) in [
+        ("made.cjs", required),
+        ("made.mjs", imported("@openai/agents-core")),
+        ("made.ts", imported("@openai/agents")),
+    ] {
+        let world = world();
+        let like = node("./openai_agent.mjs#agent").agent(&world);
+        world.write(file, &code);
+        let agent = like.replace("openai_agent.mjs", file);
+        let ended = world.conduct(&scenario(&agent, &["Hi"], "{match: '^hello$'}")).await;
+        assert_eq!(ended.status(), "passed", "{file}: {}", ended.message());
+    }
+    // A copy elsewhere: agents of it have handoffs and settings that the project's copy does not know.
+    let world = world();
+    let like = node("./openai_agent.mjs#agent").agent(&world);
+    world.write("made.mjs", "class Agent { handoffs = []; asTool() {} getSystemPrompt() {} getAllTools() {} processFinalOutput() {} }\nexport const agent = new Agent();\n");
+    let ended = world
+        .conduct(&scenario(&like.replace("openai_agent.mjs", "made.mjs"), &["Hi"], "{match: '.*'}"))
+        .await;
+    assert!(
+        ended.message().contains("the package that made it is not found"),
+        "{}",
+        ended.message()
+    );
 }

@@ -390,3 +390,24 @@ async fn many_conversations_at_once_are_never_mixed() {
         assert_eq!(owners.len(), 64, "every word has one owner: {code}");
     }
 }
+
+/// What a module keeps is shared by the conversations of its process; on request each conversation imports it anew.
+#[tokio::test]
+async fn a_conversation_imports_its_agent_anew_on_request() {
+    let python =
+        "count = 0\ndef agent(text):\n    global count\n    count += 1\n    return f'call {count}'";
+    let node = "let count = 0;\nexport const agent = (text) => `call ${++count}`;";
+    for (language, code) in [(PYTHON, python), (NODE, node)] {
+        for (more, expected) in [("", 3), (", process_per_conversation: true", 1)] {
+            let world = world();
+            world.write(language.file, code);
+            let examples: String =
+                (0..3).map(|n| format!("  - {{it: c{n}, steps: [{{user: a}}]}}\n")).collect();
+            let agent = format!("{}: {:?}{more}", language.key, language.target);
+            let text = format!("describe: A\nagent: {{{agent}}}\nexamples:\n{examples}");
+            let (ended, _) = world.conduct_all(&text).await;
+            let said: BTreeSet<&str> = ended.iter().flat_map(FinishedConversation::said).collect();
+            assert_eq!(said.len(), expected, "{code}{more}: {said:?}");
+        }
+    }
+}

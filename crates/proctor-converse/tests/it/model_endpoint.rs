@@ -278,6 +278,7 @@ async fn what_was_recorded_is_replayed_and_drift_is_errored() {
             "drift",
             "call 2",
             "/messages/3/content: recorded “two”, now “something else”",
+            "\n  - user: two\n  + user: something else\n",
             "--record-tapes",
         ],
     );
@@ -309,7 +310,8 @@ async fn budget_and_cache_of_the_run_hold_for_forwarded_calls() {
     let model = real(&["first answer", "second answer"]).await;
     let mut world = clients();
     world.settings.budget_usd = Some(0.000_01);
-    let text = taped("forward: real", model.url(), "two", "{match: first}");
+    let expect = "{match: first}, {prompt: one}, {not: {prompt: rude}}";
+    let text = taped("forward: real", model.url(), "two", expect);
     world.conduct(&text).await.assert_ended("inconclusive", "harness", &["the budget of"]);
     let mut world = clients();
     world.settings.cache = Some(world.path().join("kept"));
@@ -403,6 +405,13 @@ async fn the_ai_sdk_and_mastra() {
         assert_client_works(&format!("./ai_sdk.mjs#{agent}"), WEATHER, "").await;
     }
     assert_client_works("./mastra.mjs#agent", WEATHER, "").await;
+}
+
+#[tokio::test]
+async fn openai_agents_in_javascript() {
+    for agent in ["responses", "chat"] {
+        assert_client_works(&format!("./openai_agents.mjs#{agent}"), WEATHER, "").await;
+    }
 }
 
 #[tokio::test]

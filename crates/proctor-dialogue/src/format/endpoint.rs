@@ -42,7 +42,7 @@ pub struct ModelEndpoint {
     pub faults: Vec<EndpointFault>,
     /// For `replay`: what becomes of a call that differs from the recorded one; `fail` when absent.
     pub on_drift: Option<OnDrift>,
-    /// For `replay`: places in a request that may differ, as JSON pointers.
+    /// For `replay`: places in a request that may differ, as JSON pointers in which `*` is every item or member.
     #[schemars(transform = pointer_items)]
     pub ignore: Vec<String>,
 }

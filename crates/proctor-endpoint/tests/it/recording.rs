@@ -106,18 +106,24 @@ async fn what_was_recorded_is_replayed() {
 
 #[tokio::test]
 async fn drift_is_refused_with_the_difference() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.tape.jsonl");
-    let server = EndpointServer::start().await.unwrap();
-    record(&server, &path, Protocol::Messages, false).await;
-    let endpoint = replaying(&server, &path, OnDrift::Fail, &[]);
-    let url = format!("{}/v1/messages", endpoint.url());
-    assert_eq!(post(&url, &body("another", false)).await.status, 400);
-    let problem = endpoint.problem().unwrap();
-    assert_eq!(problem.kind, ErrorKind::CassetteMiss);
-    for part in ["/messages/0/content: recorded “one”, now “another”", "--record-tapes", "call 1"]
-    {
-        assert!(problem.message.contains(part), "{part}: {}", problem.message);
+    for protocol in Protocol::ALL {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.tape.jsonl");
+        let server = EndpointServer::start().await.unwrap();
+        record(&server, &path, protocol, false).await;
+        let endpoint = replaying(&server, &path, OnDrift::Fail, &[]);
+        let url = format!("{}/v1{}", endpoint.url(), protocol.path());
+        assert_eq!(post(&url, &body("another", false)).await.status, 400);
+        let problem = endpoint.problem().unwrap();
+        assert_eq!(problem.kind, ErrorKind::CassetteMiss);
+        for part in [
+            "/messages/0/content: recorded “one”, now “another”",
+            "\n  - user: one\n  + user: another\n",
+            "--record-tapes",
+            "call 1",
+        ] {
+            assert!(problem.message.contains(part), "{part}: {}", problem.message);
+        }
     }
 }
 

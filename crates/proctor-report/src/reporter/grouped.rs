@@ -5,19 +5,13 @@ use std::collections::{BTreeMap, VecDeque};
 use jiff::SignedDuration;
 use proctor_events::{Body, Event, ExampleFinished, ExampleStarted, Status, Timestamp};
 use proctor_record::RunData;
-use proctor_text::{pluralize, shorten, truncate};
+use proctor_text::shorten;
 
+use super::held_lines::HeldLines;
 use super::{Key, Reporter, header};
 use crate::style::{Paint, Style};
 use crate::summary::{SummaryOptions, summary};
 use crate::terminal_lines;
-
-/// What is held of a running example: its first lines and its last.
-const FIRST_LINES: usize = 50;
-const LAST_LINES: usize = 150;
-
-/// And of each line.
-const LINE_LIMIT: usize = 500;
 
 /// One block per example.
 #[derive(Debug)]
@@ -50,9 +44,7 @@ const HOLD_TIME: SignedDuration = SignedDuration::from_millis(50);
 struct Block {
     context: String,
     name: String,
-    first: Vec<String>,
-    last: VecDeque<String>,
-    dropped: u64,
+    lines: HeldLines,
 }
 
 impl Block {
@@ -76,28 +68,6 @@ impl Block {
         self.context += &self.name;
         self.name = shorten(name, 300);
     }
-
-    fn push(&mut self, line: String) {
-        if self.first.len() < FIRST_LINES {
-            self.first.push(line);
-            return;
-        }
-        if self.last.len() >= LAST_LINES {
-            self.last.pop_front();
-            self.dropped += 1;
-        }
-        self.last.push_back(line);
-    }
-
-    fn lines(&self, style: Style) -> Vec<String> {
-        let mut all = self.first.clone();
-        if self.dropped > 0 {
-            let gap = format!("… {} left out", pluralize(self.dropped, "line"));
-            all.push(style.paint(Paint::Dim, gap));
-        }
-        all.extend(self.last.iter().cloned());
-        all
-    }
 }
 
 impl Grouped {
@@ -118,7 +88,8 @@ impl Grouped {
         });
         block.correct_name(finished);
         let title = terminal_lines::finished_title(event, finished, &block.name, self.style);
-        let body = terminal_lines::finished_body(finished, &block.lines(self.style), self.style);
+        let body =
+            terminal_lines::finished_body(finished, &block.lines.shown(self.style), self.style);
         let (worker, since) = (event.worker, event.time);
         self.held.push_back(HeldBlock { key, worker, block, title, body, since });
     }
@@ -154,7 +125,7 @@ impl Grouped {
         let heading = self.heading(&block.context);
         let indent = if block.context.is_empty() { 0 } else { 2 };
         let mut text = format!("{heading}{:indent$}{title}\n", "");
-        for line in block.lines(self.style).iter().chain(body) {
+        for line in block.lines.shown(self.style).iter().chain(body) {
             text += &format!("{:width$}{line}\n", "", width = indent + 4);
         }
         text
@@ -182,9 +153,7 @@ impl Grouped {
             None => key.and_then(|key| self.running.get_mut(&key)),
         };
         if let Some(block) = block {
-            for line in &shown {
-                block.push(truncate(line, LINE_LIMIT));
-            }
+            block.lines.extend(&shown);
             return String::new();
         }
         self.shown_at_once(event, shown)

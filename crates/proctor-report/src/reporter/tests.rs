@@ -52,6 +52,119 @@ fn a_silent_example_is_mentioned_less_and_less_often() {
     ");
 }
 
+/// What an agent says, calls and prints may have megabytes: every view shows a little of it and says where the rest is.
+#[test]
+fn megabytes_cost_nothing_in_any_view() {
+    let long = "x".repeat(2_000_000);
+    let text = format!(
+        r#"{{"event_type":"ExampleStarted","example_id":"a","path":["A"],"location":"./a.scenario.yaml:3"}}
+{{"event_type":"UserMessage","example_id":"a","turn_number":1,"text":"{long}"}}
+{{"event_type":"WorkerLog","example_id":"a","line":"{long}"}}
+{{"event_type":"ToolCallStarted","example_id":"a","turn_number":1,"tool_call_id":"t","tool_name":"look","arguments":{{"q":"{long}"}}}}
+{{"event_type":"ToolCallCompleted","example_id":"a","turn_number":1,"tool_call_id":"t","tool_name":"look","result":"{long}"}}
+{{"event_type":"AgentResponse","example_id":"a","turn_number":1,"text":"{long}"}}
+{{"event_type":"EvaluationRecorded","example_id":"a","turn_number":1,"mode":"soft","description":"be short","passed":false,"failure_message":"{long}"}}
+{{"event_type":"ExampleFinished","example_id":"a","status":"failed","fault":"agent","final":true,"message":"{long}","exception":{{"class":"E","message":"no {long}","backtrace":["{long}"]}},"output_tail":["{long}"]}}
+"#
+    );
+    let views: [(&str, Box<dyn Reporter>); 6] = [
+        ("interleaved", Box::new(Interleaved::new(NO_COLOR, options(), true))),
+        ("by conversation", Box::new(Interleaved::by_conversation(NO_COLOR, options(), false))),
+        ("grouped", Box::new(Grouped::new(NO_COLOR, options()))),
+        ("in colour", Box::new(Grouped::new(COLOR, options()))),
+        ("quiet", Box::new(Quiet::new(NO_COLOR, options(), Quiet::DEFAULT_WIDTH))),
+        ("terse", Box::new(Terse::new(NO_COLOR, options()))),
+    ];
+    for (name, mut view) in views {
+        let shown = printed(&mut *view, &text);
+        assert!(shown.len() < 40_000, "{name}: {}", shown.len());
+        assert!(shown.contains('…'), "{name}: a cut keeps a mark");
+        if name != "terse" {
+            assert!(shown.contains("more: `proctor show --full`"), "{name}: {shown}");
+        }
+    }
+}
+
+#[test]
+fn in_ci_the_lines_of_a_conversation_stand_together() {
+    let text = r#"{"event_type":"ExampleStarted","example_id":"A","path":["Shop","greets"]}
+{"event_type":"ExampleStarted","example_id":"B","path":["Shop","sells"]}
+{"event_type":"ExampleStarted","example_id":"R","worker":0,"path":["Cart","adds up"]}
+{"event_type":"UserMessage","example_id":"A","turn_number":1,"text":"Hi there"}
+{"event_type":"UserMessage","example_id":"B","turn_number":1,"text":"A cake, please"}
+{"event_type":"WorkerLog","example_id":"R","worker":0,"line":"from the spec"}
+{"event_type":"AgentResponse","example_id":"A","turn_number":1,"text":"Welcome!"}
+{"event_type":"ExampleFinished","example_id":"A","status":"passed"}
+{"event_type":"WorkerLog","example_id":"A","line":"late words"}
+{"event_type":"AgentResponse","example_id":"B","turn_number":1,"text":"Here it is"}
+{"event_type":"ExampleFinished","example_id":"B","status":"failed","message":"no cake"}
+{"event_type":"ExampleFinished","example_id":"R","worker":0,"status":"passed"}
+{"event_type":"ExampleStarted","example_id":"C","path":["Shop","waits"]}
+{"event_type":"UserMessage","example_id":"C","turn_number":1,"text":"Hello?"}
+"#;
+    let mut view = Interleaved::by_conversation(NO_COLOR, options(), false);
+    insta::assert_snapshot!(live(&mut view, text), @r"
+    [0] ○ Cart > adds up
+    [0]     │ from the spec
+    ✓ Shop > greets  
+        User: Hi there
+        Agent: Welcome!
+        greets │ │ late words
+    ✗ Shop > sells  failed
+        User: A cake, please
+        Agent: Here it is
+        no cake
+    [0] ✓ Cart > adds up  
+    ");
+    let end = view.finish(&folded(text));
+    let expected = "○ Shop > waits  never finished\n    User: Hello?\n";
+    assert!(end.starts_with(expected), "what is held is not lost: {end}");
+}
+
+#[test]
+fn conversations_of_the_same_name_are_told_apart() {
+    let started = |id: &str, path: &str, repeat: u32| {
+        format!(
+            r#"{{"event_type":"ExampleStarted","example_id":"{id}","repeat":{repeat},"path":[{path}]}}
+{{"event_type":"UserMessage","example_id":"{id}","repeat":{repeat},"turn_number":1,"text":"Hi"}}
+"#
+        )
+    };
+    let long = format!(r#""{}", "asks""#, "x".repeat(200));
+    let text = [
+        started("a", r#""Shop", "asks""#, 1),
+        started("b", r#""Desk", "asks""#, 1),
+        started("c", r#""Town", "Desk", "asks""#, 1),
+        started("d", r#""Desk", "asks""#, 1),
+        started("e", r#""Desk", "asks""#, 2),
+        started("f", &long, 1),
+    ]
+    .concat();
+    let shown = live(&mut Interleaved::new(NO_COLOR, options(), false), &text);
+    let said = r#"{"event_type":"UserMessage","example_id":"a","turn_number":2,"text":"Bye"}"#;
+    let mut owners: Vec<&str> = shown
+        .lines()
+        .filter_map(|line| line.split_once(" │ "))
+        .map(|(owner, _)| owner.trim())
+        .collect();
+    let count = owners.len();
+    owners.sort_unstable();
+    owners.dedup();
+    assert_eq!(owners.len(), count, "{shown}");
+    assert!(owners.contains(&"Desk > asks") && owners.contains(&"asks (2)"), "{shown}");
+    // One that has ended gives its name back.
+    let mut view = Interleaved::new(NO_COLOR, options(), false);
+    live(&mut view, &started("a", r#""Shop", "asks""#, 1));
+    live(
+        &mut view,
+        r#"{"event_type":"ExampleFinished","example_id":"a","repeat":1,"status":"passed"}"#,
+    );
+    live(&mut view, &started("b", r#""Desk", "asks""#, 1));
+    live(&mut view, &started("c", r#""Other", "waits""#, 1));
+    let said = said.replace("\"a\"", "\"b\",\"repeat\":1");
+    assert!(live(&mut view, &said).contains("    asks │ User: Bye"));
+}
+
 #[test]
 fn two_thousand_fast_examples_are_two_thousand_lines() {
     let text: String = (0..2000)

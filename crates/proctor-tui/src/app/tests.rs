@@ -534,3 +534,47 @@ fn workers_and_conversations_stand_side_by_side() {
     fixture.keys("1");
     assert!(fixture.screen().contains("─ worker 1"), "{}", fixture.screen());
 }
+
+#[test]
+fn rows_are_narrowed_to_what_was_searched_for() {
+    let mut fixture = Fixture::new(80, 24);
+    let start = |id: &str, name: &str| {
+        format!(r#"{{"event_type":"ExampleStarted","example_id":"{id}","path":["Shop","{name}"]}}"#)
+    };
+    let failed = |id: &str| {
+        format!(
+            r#"{{"event_type":"ExampleFinished","example_id":"{id}","status":"failed","final":true}}"#
+        )
+    };
+    let lines = [
+        start("a", "sells cakes"),
+        start("b", "greets"),
+        start("c", "sells tea"),
+        failed("b"),
+        failed("c"),
+    ];
+    fixture.events(&lines.each_ref().map(String::as_str)).keys("t");
+    assert!(fixture.screen().contains("search first"), "{}", fixture.screen());
+    fixture.keys("/sells");
+    fixture.key(Key::Enter);
+    fixture.keys("t");
+    let shown = fixture.screen();
+    assert!(shown.contains("sells cakes") && shown.contains("sells tea"), "{shown}");
+    assert!(
+        !shown.contains("Shop > greets") && shown.contains("only rows with “sells”"),
+        "{shown}"
+    );
+    // What is opened and copied is what is shown; failures are walked through among the rows that are shown.
+    fixture.keys("]");
+    assert!(fixture.screen().contains("Shop > sells tea"), "{}", fixture.screen());
+    assert!(fixture.screen().contains("1 of 1"), "{}", fixture.screen());
+    fixture.key(Key::Esc);
+    fixture.key(Key::Esc);
+    assert!(fixture.screen().contains("greets"), "{}", fixture.screen());
+    fixture.keys("/nothing");
+    fixture.key(Key::Enter);
+    fixture.keys("t");
+    assert!(fixture.screen().contains("no row has what is filtered for"), "{}", fixture.screen());
+    fixture.keys("t");
+    assert!(fixture.screen().contains("sells tea"));
+}

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use proctor_record::{ExampleSource, RunChoice};
 use proctor_report::{
-    JunitDialect, RunJson, markdown_of, trajectories_of, write_html, write_json, write_junit,
+    HtmlOutline, JunitDialect, RunJson, markdown_of, trajectories_of, write_html, write_json,
+    write_junit,
 };
 
 use super::pieces::{Output, PieceKind};
@@ -128,7 +129,12 @@ pub(super) fn write(
         let page = proctor_server::html_report();
         let unreadable = |error| CommandError::io("read", recording.0, error);
         let events = proctor_record::run_events(recording.0, recording.1).map_err(unreadable)?;
-        let lines = events.map(|event| event.map(|event| event.to_json()));
+        let mut outline = html_outline(recording.0, source)?;
+        let lines = events.filter_map(move |event| match (event, &mut outline) {
+            (Err(error), _) => Some(Err(error)),
+            (Ok(event), Some(outline)) => outline.line(&event).map(Ok),
+            (Ok(event), None) => Some(Ok(event.to_json())),
+        });
         let output = Output::to(path, terminal)?;
         output
             .write_pieces(PieceKind::Text, recording.0, |write| write_html(&page, lines, write))?;
@@ -140,6 +146,23 @@ pub(super) fn write(
         super::otlp::send(address, source, arguments.otlp_content)?;
     }
     Ok(())
+}
+
+/// From this size on a browser takes long to open the report, so it carries what failed whole and the rest as an outline.
+const LARGE_REPORT: u64 = 20_000_000;
+
+/// What is left out of the report of a large recording; none if it is carried as it is.
+fn html_outline(
+    recording: &Path,
+    source: &dyn ExampleSource,
+) -> Result<Option<HtmlOutline>, CommandError> {
+    let size = std::fs::metadata(recording).map_or(0, |file| file.len());
+    if size <= LARGE_REPORT {
+        return Ok(None);
+    }
+    let mut outline = HtmlOutline::new();
+    source.for_each_example(&mut |example| outline.add(source.run(), example))?;
+    Ok(Some(outline))
 }
 
 fn put_trajectories(

@@ -8,6 +8,7 @@ use proctor_record::{
     Example, ExampleSource, Loaded, OpenedRun, Problem, RunChoice, RunOnDisk, Totals,
 };
 use proctor_report::{Detail, RunJson, write_json, write_transcript};
+use proctor_text::pluralize;
 use serde::Serialize;
 
 use super::pieces::{Output, PieceKind};
@@ -129,8 +130,10 @@ fn select(source: &mut dyn ExampleSource, wanted: &str, path: &Path) -> Result<(
     if chosen.map_err(|error| CommandError::io("read", path, error))? == 0 {
         let message =
             format!("no example of this run has `{wanted}` in its description or as its id");
-        return Err(CommandError::not_found(message)
-            .hint(format!("the run has {all} examples; leave the name out to see them")));
+        return Err(CommandError::not_found(message).hint(format!(
+            "the run has {}; leave the name out to see them",
+            pluralize(all, "example")
+        )));
     }
     Ok(())
 }

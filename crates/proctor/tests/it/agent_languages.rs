@@ -30,6 +30,49 @@ fn the_samples_of_the_page_pass() {
     env.assert_no_process_left();
 }
 
+/// The samples in a project with the packages that the tests install, and Node 22 for those in JavaScript. Frameworks take long to load on a
+/// busy machine.
+fn project_of_frameworks() -> (TestEnv, Vec<(String, String)>) {
+    let env = TestEnv::new();
+    let tools = repository().join("target/tools");
+    for (packages, place) in [("agents", ".venv"), ("agents-node/node_modules", "node_modules")] {
+        std::os::unix::fs::symlink(tools.join(packages), env.project.join(place)).unwrap();
+    }
+    let node = tools.join("conformance/node_modules/.bin/node");
+    let files = files_of(&repository().join("docs/frameworks.md"));
+    for (name, text) in &files {
+        let text = text
+            .replace("  node: ", &format!("  interpreter: [{:?}]\n  node: ", node.display()))
+            .replace("agent:\n", "agent:\n  timeout: 180s\n")
+            .replace("agent: { ", "agent: { timeout: 180s, ");
+        env.write(name, &text);
+    }
+    (env, files)
+}
+
+#[test]
+fn the_samples_of_frameworks_pass() {
+    let (env, files) = project_of_frameworks();
+    let page = std::fs::read_to_string(repository().join("docs/frameworks.md")).unwrap();
+    let sections = page.matches("\n## ").count();
+    assert_eq!(files.len(), 2 * sections, "each section has an agent and a scenario");
+    let ran = env.run(&["run"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.terminal());
+    env.recorded().assert_accounted(sections);
+    assert!(!ran.terminal().contains("made no call to its model endpoint"), "{}", ran.terminal());
+    // Each of them can fail: another call than the one that was made, another answer.
+    for (from, to) in [("day: Monday } } }", "day: Sunday } } }"), ("match: nine", "match: ten")] {
+        for (name, text) in files.iter().filter(|(name, _)| name.ends_with(".yaml")) {
+            let written = env.read(name);
+            assert!(text.contains(from), "{name}");
+            env.write(name, &written.replace(from, to));
+        }
+        assert_eq!(env.run(&["run"]).code, Some(1));
+        assert_eq!(env.recorded().statuses()["failed"], sections, "{from}");
+    }
+    env.assert_no_process_left();
+}
+
 #[test]
 fn the_sample_of_traces_passes() {
     let env = TestEnv::new();
@@ -169,20 +212,32 @@ fn typescript_is_read_or_the_error_says_what_to_do() {
     assert!(ran.stdout.contains("npm install --save-dev tsx"), "{}", ran.terminal());
 }
 
-/// The real package, with TypeScript that Node itself cannot read.
+/// The real package, with TypeScript that Node itself cannot read, in a package whose TypeScript is CommonJS and in one of modules.
 #[test]
 fn tsx_is_used_if_the_project_has_it() {
     let env = TestEnv::new();
-    let code = "enum Mood { Good = 'ok' }\nexport const agent = (text: string): string => `${Mood.Good} ${text}`;\n";
+    let code = "import { loud } from './loud.ts';\nenum Mood { Good = 'ok' }\nexport const agent = (text: string): string => `${Mood.Good} ${loud(text)}`;\nexport default agent;\n";
     env.write("agent.ts", code);
+    env.write("loud.ts", "export const loud = (text: string): string => text.toUpperCase();\n");
     let tools = repository().join("target/tools");
-    let node = tools.join("conformance/node_modules/.bin/node");
-    let agent = format!("agent: {{node: './agent.ts#agent', interpreter: [{}]}}", node.display());
-    let example = "examples: [{it: x, steps: [{user: a, expect: [{match: ok a}]}]}]";
-    env.write("a.scenario.yaml", &format!("describe: A\n{agent}\n{example}\n"));
-    assert_eq!(env.run(&["run"]).code, Some(1), "Node cannot read it");
+    let newer = tools.join("conformance/node_modules/.bin/node").display().to_string();
+    let run = |interpreter: &str, target: &str| {
+        let agent = format!("agent: {{node: '{target}', interpreter: [{interpreter}]}}");
+        let example = "examples: [{it: x, steps: [{user: a, expect: [{match: ok A}]}]}]";
+        env.write("a.scenario.yaml", &format!("describe: A\n{agent}\n{example}\n"));
+        env.run(&["run"])
+    };
+    assert_eq!(run(&newer, "./agent.ts#agent").code, Some(1), "Node cannot read it");
     let packages = tools.join("agents-node/node_modules");
     std::os::unix::fs::symlink(packages, env.project.join("node_modules")).unwrap();
-    let ran = env.run(&["run"]);
-    assert_eq!(ran.code, Some(0), "{}", ran.terminal());
+    for package in ["{}", r#"{"type": "module"}"#] {
+        env.write("package.json", package);
+        // The machine's Node is an older one in most places.
+        for interpreter in [newer.as_str(), "node"] {
+            for target in ["./agent.ts#agent", "./agent.ts"] {
+                let ran = run(interpreter, target);
+                assert_eq!(ran.code, Some(0), "{package} {interpreter}: {}", ran.terminal());
+            }
+        }
+    }
 }

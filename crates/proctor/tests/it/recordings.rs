@@ -40,7 +40,7 @@ fn show_finds_runs_by_name_and_examples_by_text() {
     insta::assert_snapshot!(env.run(&["show", "last", "nothing"]).terminal(), @r"
     --- stderr
     error: no example of this run has `nothing` in its description or as its id
-     hint: the run has 1 examples; leave the name out to see them
+     hint: the run has 1 example; leave the name out to see them
     --- exit 2
     ");
     insta::assert_snapshot!(env.run(&["show", "nowhere.jsonl"]).terminal(), @r"
@@ -136,4 +136,36 @@ fn a_reader_that_leaves_early_is_no_error() {
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0));
+}
+
+/// A browser takes long over a large page: what passed is there with its numbers and little text, what failed is whole.
+#[test]
+fn the_page_of_a_large_recording_is_an_outline_of_what_passed() {
+    let env = TestEnv::new();
+    let long = "words ".repeat(50_000);
+    let example = |id: &str, status: &str| {
+        format!(
+            r#"{{"event_type":"ExampleStarted","example_id":"{id}","path":["A","{id}"]}}
+{{"event_type":"UserMessage","example_id":"{id}","turn_number":1,"text":"Hi"}}
+{{"event_type":"AgentResponse","example_id":"{id}","turn_number":1,"text":"{id} says {long}"}}
+{{"event_type":"ExampleFinished","example_id":"{id}","status":"{status}","final":true,"checks":1}}
+"#
+        )
+    };
+    let page = |count: usize| {
+        let passed: String = (0..count).map(|n| example(&format!("good{n}"), "passed")).collect();
+        env.write("events.jsonl", &format!("{passed}{}", example("bad", "failed")));
+        let ran = env.run(&["show", "events.jsonl", "--html", "out.html"]);
+        assert!(ran.code.is_some_and(|code| code < 2), "{}", ran.terminal());
+        env.read("out.html")
+    };
+    let whole = |id: &str| format!("{id} says {}", long.trim_end());
+    let small = page(3);
+    assert!(small.contains(&whole("good0")) && small.contains(&whole("bad")));
+    let large = page(80);
+    assert!(large.contains(&whole("bad")), "what failed is whole");
+    assert!(!large.contains(&whole("good0")));
+    assert_eq!(large.matches("more not in this file)").count(), 80);
+    assert_eq!(large.matches(r#""status":"passed""#).count(), 80);
+    assert!(large.len() < small.len(), "{} {}", large.len(), small.len());
 }

@@ -8,14 +8,8 @@ import copy
 import sys
 
 from .answer import AgentProblem, call, output_text, plain, type_name, usage
-
-
-def is_a(value, package, *names):
-    """Whether the type of the value, or one that it is derived from, has this name in this package."""
-    return any(
-        kind.__name__ in names and (kind.__module__ == package or kind.__module__.startswith(package + "."))
-        for kind in type(value).__mro__
-    )
+from .calls import Calls, is_a
+from .langchain_agents import LangChainModel, LangGraph, read_message
 
 
 def driver(value):
@@ -45,37 +39,12 @@ def read_result(value):
     if is_a(value, "pydantic_ai", "AgentRunResult"):
         return read_pydantic_ai(value)
     if is_a(value, "langchain_core", "AIMessage"):
-        return read_langchain([value])
+        return read_message(value)
     if is_a(value, "agents", "RunResult", "RunResultBase"):
         return read_openai_agents(value)
     if is_a(value, "smolagents", "RunResult"):
-        return {"text": output_text(value.output, "smolagents")}
+        return {"text": smolagents_text(value.output)}
     return None
-
-
-class Calls:
-    """Tool calls in order, whose results may come later."""
-
-    def __init__(self):
-        self._calls = []
-        self._by_id = {}
-
-    def add(self, name, arguments, call_id, **more):
-        made = call(name, arguments, call_id, **more)
-        self._calls.append(made)
-        if call_id is not None:
-            self._by_id[call_id] = made
-
-    def finish(self, call_id, **more):
-        made = self._by_id.get(call_id)
-        if made is not None:
-            made.update((key, plain(value)) for key, value in more.items())
-
-    def made(self, but=()):
-        return [made for made in self._calls if made.get("id") not in but]
-
-    def without_result(self):
-        return [made for made in self._calls if "result" not in made and "error" not in made]
 
 
 # PydanticAI
@@ -135,116 +104,6 @@ def read_pydantic_ai_part(part, calls, output_tools):
         calls.finish(part.tool_call_id, error=str(plain(part.content)))
 
 
-# LangGraph and LangChain
-
-
-class LangGraph:
-    """A graph with a checkpointer keeps the conversation under its thread; one without is given the whole history."""
-
-    def __init__(self, graph, source):
-        self.graph, self.source = graph, source
-        self.history = []
-        checkpointer = getattr(graph, "checkpointer", None)
-        self.has_memory = checkpointer not in (None, False)
-        self.is_sync = self.has_memory and is_sync_checkpointer(checkpointer)
-
-    def answer(self, turn):
-        if turn.text is None:
-            given = [{"role": "tool", "content": text, "tool_call_id": name} for name, text in turn.tool_results().items()]
-        else:
-            given = [{"role": "user", "content": turn.text}]
-        config = {"configurable": {"thread_id": turn.conversation_id}}
-        state = {"messages": given if self.has_memory else self.history + given}
-        if self.is_sync:
-            result = self.graph.invoke(state, config)
-        else:
-            result = turn.run(self.graph.ainvoke(state, config))
-        return self.read(result)
-
-    def read(self, result):
-        if not isinstance(result, dict) or not isinstance(result.get("messages"), list):
-            raise AgentProblem(
-                "the state of the graph %s has no list `messages`; name a function that calls the graph and returns a text" % self.source
-            )
-        if result.get("__interrupt__"):
-            value = getattr(result["__interrupt__"][0], "value", None)
-            raise AgentProblem("the graph %s waits for a person: %s" % (self.source, plain(value)))
-        # By identity, not by number: a graph may shorten its history.
-        before = {message.id or id(message) for message in self.history}
-        new = [message for message in result["messages"] if (message.id or id(message)) not in before]
-        self.history = result["messages"]
-        return read_langchain(new)
-
-
-def is_sync_checkpointer(checkpointer):
-    """Whether the checkpointer refuses asynchronous use: it has not its own `aget_tuple`."""
-    own = getattr(type(checkpointer), "aget_tuple", None)
-    for kind in type(checkpointer).__mro__:
-        if kind.__name__ == "BaseCheckpointSaver":
-            return own is getattr(kind, "aget_tuple", None)
-    return False
-
-
-class LangChainModel:
-    def __init__(self, model, source):
-        self.model, self.history = model, []
-
-    def answer(self, turn):
-        if turn.text is None:
-            given = [{"role": "tool", "content": text, "tool_call_id": name} for name, text in turn.tool_results().items()]
-        else:
-            given = [{"role": "user", "content": turn.text}]
-        message = turn.run(self.model.ainvoke(self.history + given))
-        self.history += given + [message]
-        return read_langchain([message])
-
-
-def read_langchain(messages):
-    """The answer in the messages that a turn has added."""
-    calls, text, tokens = Calls(), None, [None, None]
-    for message in messages:
-        if is_a(message, "langchain_core", "AIMessage"):
-            text = langchain_text(message.content)
-            read_langchain_calls(message, calls)
-            spent = getattr(message, "usage_metadata", None) or {}
-            for place, name in enumerate(("input_tokens", "output_tokens")):
-                if spent.get(name) is not None:
-                    tokens[place] = (tokens[place] or 0) + spent[name]
-        elif is_a(message, "langchain_core", "ToolMessage"):
-            if getattr(message, "status", "success") == "error":
-                calls.finish(message.tool_call_id, error=langchain_text(message.content))
-            else:
-                calls.finish(message.tool_call_id, result=message.content)
-    if text is None:
-        raise AgentProblem("the agent added no message of its own to the conversation")
-    asked = calls.without_result() if messages and is_a(messages[-1], "langchain_core", "AIMessage") else []
-    names = {made.get("id") for made in asked}
-    answer = {"text": text, "tool_calls": calls.made(but=names), "metadata": usage(*tokens)}
-    if asked:
-        answer["pending_tool_calls"] = asked
-    return answer
-
-
-def read_langchain_calls(message, calls):
-    for made in getattr(message, "tool_calls", None) or []:
-        calls.add(made.get("name"), made.get("args"), made.get("id"))
-    for made in getattr(message, "invalid_tool_calls", None) or []:
-        reason = made.get("error") or "its arguments are not JSON"
-        calls.add(made.get("name"), {"unreadable": made.get("args")}, made.get("id"), error=reason)
-
-
-def langchain_text(content):
-    if isinstance(content, str):
-        return content
-    pieces = []
-    for block in content:
-        if isinstance(block, str):
-            pieces.append(block)
-        elif isinstance(block, dict) and block.get("type") == "text":
-            pieces.append(block.get("text", ""))
-    return "".join(pieces)
-
-
 # OpenAI Agents
 
 
@@ -297,6 +156,9 @@ def read_openai_item(item, calls):
 
 # smolagents
 
+# How the answer begins that smolagents gives in place of an error of the model.
+FAILED_SUMMARY = "Error in generating final LLM output"
+
 
 class Smolagents:
     """An agent of smolagents keeps its memory in itself, so each conversation has a copy of it. Its tools are watched, because code that
@@ -316,10 +178,20 @@ class Smolagents:
         if is_a(output, "smolagents", "RunResult"):
             output = output.output
         steps = self.agent.memory.steps[before:]
-        answer = {"text": output_text(output, "smolagents"), "metadata": smolagents_usage(steps)}
+        answer = {"text": smolagents_text(output), "metadata": smolagents_usage(steps)}
         if self.is_local:
             answer["tool_calls"] = list(self.calls) + unknown_calls(steps, self.agent)
         return answer
+
+
+def smolagents_text(output):
+    """The text of a final output. An agent that has used all of its steps asks its model to sum up: if that fails, smolagents gives the
+    error as the answer, in parts."""
+    if isinstance(output, list) and output and all(isinstance(part, dict) and part.get("type") == "text" for part in output):
+        output = "".join(str(part.get("text") or "") for part in output)
+        if output.startswith(FAILED_SUMMARY):
+            raise AgentProblem("the agent used all of its steps, and its model failed: %s" % output)
+    return output_text(output, "smolagents")
 
 
 def copy_smolagent(agent, calls):

@@ -97,6 +97,9 @@ fn reporter(mode: Mode, arguments: &RunArguments, terminal: &Terminal) -> Box<dy
         Mode::Grouped => Box::new(Grouped::new(style, options)),
         Mode::Terse => Box::new(Terse::new(style, options)),
         Mode::AgentLines => Box::new(AgentLines::new()),
+        Mode::ByConversation => {
+            Box::new(Interleaved::by_conversation(style, options, arguments.verbose))
+        }
         Mode::Interleaved | Mode::Interactive => {
             Box::new(Interleaved::new(style, options, arguments.verbose))
         }

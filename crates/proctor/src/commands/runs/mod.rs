@@ -10,7 +10,7 @@ use proctor_events::{Millis, Timestamp};
 use proctor_history::{History, RunRow};
 use proctor_record::{RunFolder, RunStore};
 use proctor_report::{Paint, Style, duration};
-use proctor_text::{pluralize, printable, shorten};
+use proctor_text::{plural, pluralize, printable, shorten};
 use proctor_verdict::RunState;
 use serde::Serialize;
 
@@ -222,10 +222,19 @@ fn aligned(rows: &[(Cells, String)], style: Style) -> Vec<String> {
     rows.iter().map(line).collect()
 }
 
-/// The verdicts of the examples, each by its own word.
+/// The verdicts of the examples, each by its own word, as the summary of a run has them: how some of them passed stands behind the passed ones.
 fn counts(row: &RunRow) -> String {
     let count = |name: &str| row.counts.get(name).copied().unwrap_or_default();
-    let words = [
+    let numbers = |words: &[(&str, &str)]| -> Vec<String> {
+        let shown = words.iter().filter(|(name, _)| count(name) > 0);
+        shown.map(|(name, words)| format!("{} {words}", count(name))).collect()
+    };
+    let rate = plural(count("within_rate"), "within its pass rate", "within their pass rate");
+    let kinds =
+        numbers(&[("flaky", "flaky"), ("within_rate", rate), ("unchecked", "checked nothing")]);
+    let kinds = if kinds.is_empty() { String::new() } else { format!(" ({})", kinds.join(", ")) };
+    let errors = plural(count("errors"), "error outside examples", "errors outside examples");
+    let others = numbers(&[
         ("failed", "failed"),
         ("errored", "errored"),
         ("crashed", "crashed"),
@@ -235,17 +244,10 @@ fn counts(row: &RunRow) -> String {
         ("cancelled", "cancelled"),
         ("not_run", "not run"),
         ("running", "unfinished"),
-        ("flaky", "flaky"),
-        ("within_rate", "within a pass rate"),
-        ("unchecked", "checked nothing"),
-    ];
-    let mut text = format!("{} passed", count("passed"));
-    for (name, words) in words {
-        if count(name) > 0 {
-            text += &format!(", {} {words}", count(name));
-        }
-    }
-    text
+        ("errors", errors),
+    ]);
+    let passed = format!("{} passed{kinds}", count("passed"));
+    std::iter::once(passed).chain(others).collect::<Vec<_>>().join(", ")
 }
 
 /// The time without fractions of a second.
