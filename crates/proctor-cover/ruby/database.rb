@@ -118,7 +118,8 @@ module ProctorDatabase
 
     # Classes that are stored in a table of their own.
     def records
-      @records ||= ActiveRecord::Base.descendants.select { |record| record.name && record?(record) && record.base_class == record && record.table_exists? }.uniq(&:table_name).sort_by(&:name)
+      # Join tables and the framework's own tables are nobody's objects.
+      @records ||= ActiveRecord::Base.descendants.select { |record| record.name && !record.name.match?(/\AActiveRecord::|(?:\A|::)HABTM_/) && record?(record) && record.base_class == record && record.table_exists? }.uniq(&:table_name).sort_by(&:name)
     end
 
     private

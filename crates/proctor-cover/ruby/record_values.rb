@@ -7,7 +7,7 @@ require_relative "sample"
 # checked by making the object. Then objects that differ in one attribute, that have others belonging to them, or that are invalid.
 class ProctorRecordValues
   # How deep objects that others belong to are made.
-  DEPTH = 3
+  DEPTH = 4
   # Attempts to satisfy a class; values tried for one attribute.
   ROUNDS = 12
   EACH = 24
@@ -23,6 +23,8 @@ class ProctorRecordValues
   def initialize(literals)
     @literals = literals
     @made = {}
+    # How many others were above when nothing was found.
+    @failed = {}
     @failures = {}
     @place = ProctorScope.new.place
   end
@@ -78,10 +80,13 @@ class ProctorRecordValues
   # {attribute => code} that makes a valid object; nil if none was found.
   def valid(record, turn, above = [])
     key = [record, turn]
-    return @made[key] if @made.key?(key)
-    return nil if above.length >= DEPTH || above.include?(record)
+    return @made[key] if @made[key]
+    # What failed far below others may have failed because it was far below.
+    return nil if above.length >= DEPTH || above.include?(record) || above.length >= @failed.fetch(key, DEPTH)
 
     @made[key] = satisfied(record, turn, above + [record])
+    @failed[key] = above.length unless @made[key]
+    @made[key]
   end
 
   private
@@ -104,7 +109,7 @@ class ProctorRecordValues
       fixed = trouble.count { |name| choose(record, name, chosen, turn, above) }
       break if fixed.zero?
     end
-    @failures[record.name] ||= "no valid attributes were found (#{@reason})"
+    @failures[record.name] = "no valid attributes were found (#{@reason})"
     nil
   end
 
@@ -162,6 +167,38 @@ class ProctorRecordValues
       next if wrong.include?(name) || wrong.include?("base")
 
       chosen[name] = code
+      return true
+    end
+    made_first(record, name, chosen, turn, above) || with_owners(record, name, chosen, turn, above)
+  end
+
+  # Something asks for what the object belongs to, though no rule does: it belongs to all that it could belong to.
+  def with_owners(record, name, chosen, turn, above)
+    owners = belongs(record) - chosen.keys - [name]
+    codes = owners.to_h { |owner| [owner, candidates(record, owner, turn, above).find { |code| code.include?(".create!") }] }.compact
+    return false if codes.empty?
+
+    candidates(record, name, turn, above).first(3).each do |code|
+      full = codes.merge(chosen, name => code)
+      wrong = trouble_with(record, full)
+      next if wrong.include?(name) || wrong.include?("base")
+
+      chosen.replace(full)
+      return true
+    end
+    false
+  end
+
+  # An object that must be there before the others that are made: they may find it.
+  def made_first(record, name, chosen, turn, above)
+    return false if chosen.empty? || record.reflect_on_association(name).nil?
+
+    candidates(record, name, turn, above).first(EACH).each do |code|
+      first = { name => code }.merge(chosen.except(name))
+      wrong = trouble_with(record, first)
+      next if wrong.include?(name) || wrong.include?("base")
+
+      chosen.replace(first)
       return true
     end
     false
@@ -241,7 +278,9 @@ class ProctorRecordValues
 
     # A class that others descend from may not be meant to be stored itself.
     targets = association.polymorphic? ? [type] : [association.klass, *association.klass.descendants.select(&:name).sort_by(&:name).first(3)]
-    codes = targets.filter_map { |target| (attributes = valid(target, turn, above)) && written(target, association.collection? ? "new" : "create!", attributes) }
+    # Another one of the same kind may be there already: then what must be unique differs.
+    turns = turn.zero? && !association.collection? ? [0, 1] : [turn]
+    codes = turns.product(targets).filter_map { |place, target| (attributes = valid(target, place, above)) && written(target, association.collection? ? "new" : "create!", attributes) }.uniq
     association.collection? ? codes.map { |code| "[#{code}]" } : codes
   rescue NameError
     []
@@ -261,8 +300,18 @@ class ProctorRecordValues
     return enum.keys.map { |key| key.match?(/\A[a-z_]\w*\z/i) ? ":#{key}" : key.inspect } if enum
 
     rules = validators(record, name).select { |one| one.kind == :inclusion }
-    values = rules.flat_map { |one| allowed(one.options[:in] || one.options[:within]) }
+    values = rules.flat_map { |one| allowed(given_list(record, one.options[:in] || one.options[:within])) }
     values.map { |value| value.is_a?(Symbol) ? value.to_s.inspect : plain(value) }.compact
+  end
+
+  # A list may be found out for each object.
+  def given_list(record, list)
+    return record.new.send(list) if list.is_a?(Symbol)
+    return list unless list.respond_to?(:call)
+
+    list.arity.zero? || list.arity == -1 ? list.call : list.call(record.new)
+  rescue StandardError, ScriptError
+    []
   end
 
   def allowed(list)
@@ -361,8 +410,9 @@ class ProctorRecordValues
       values = other_values(record, name) if values.empty?
       values.first(12).map { |code| [name, code] }
     end
-    # One of each by turns.
-    (0...lists.map(&:length).max.to_i).flat_map { |place| lists.filter_map { |list| list[place] } }
+    # Words of a list are what code asks for most; then one of each by turns.
+    words, lists = lists.partition { |list| list.any? && listed(record, list.first.first).any? }
+    words.flat_map { |list| list.first(8) } + (0...lists.map(&:length).max.to_i).flat_map { |place| lists.filter_map { |list| list[place] } }
   end
 
   def other_values(record, name)
