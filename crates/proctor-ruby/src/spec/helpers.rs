@@ -23,6 +23,8 @@ pub(super) struct Prepared {
     pub(super) steps: Vec<Step>,
     /// The variable that the method is called on, if it is one.
     pub(super) owner: Option<String>,
+    /// Whether its variables must be made where they stand: rows that are there before the call, or are counted.
+    pub(super) ordered: bool,
     /// The call and the expectation.
     pub(super) act: Vec<String>,
     /// How many lines the call and the expectation take.
@@ -171,6 +173,9 @@ pub(super) fn mentions(code: &str, name: &str) -> bool {
 
 /// Whether its variables may be made when they are first asked for: whatever is done before concerns them, or is a stub.
 fn may_be_lazy(example: &Prepared) -> bool {
+    if example.ordered {
+        return false;
+    }
     let mut made: Vec<(&str, &str)> = Vec::new();
     let mut asked: BTreeSet<&str> = BTreeSet::new();
     for step in &example.steps {

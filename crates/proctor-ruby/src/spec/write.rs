@@ -1,6 +1,6 @@
 //! From a plan to text.
 
-use super::helpers::{Helpers, Prepared, Step, arrange};
+use super::helpers::{Helpers, Prepared, Step, arrange, mentions};
 use super::layout::laid_out;
 use super::restyle::restyled;
 use super::style::Style;
@@ -192,7 +192,7 @@ fn bodies(
     let mut prepared: Vec<Prepared> = Vec::new();
     let mut places: Vec<Option<usize>> = Vec::new();
     let repeated = repeated_receivers(method);
-    let is_plain = method.plain || stores_objects(method);
+    let is_plain = method.plain;
     for (place, context) in method.contexts.iter().enumerate() {
         for example in &context.examples {
             let ExampleBody::Observed(observed) = &example.body else {
@@ -374,7 +374,7 @@ fn prepare(class: &ClassPlan, observed: &Observed, repeated: bool) -> Prepared {
     act_lines(observed, &owner, &mut act);
     name_only_what_is_used(&mut steps, &act);
     let owner = is_variable(&owner).then_some(owner);
-    Prepared { steps, owner, act, ..Prepared::default() }
+    Prepared { steps, owner, act, ordered: needs_rows_first(observed), ..Prepared::default() }
 }
 
 fn free_name(mut name: String, steps: &[Step]) -> String {
@@ -416,18 +416,21 @@ fn is_stored(code: &str) -> bool {
     })
 }
 
-fn stores_objects(method: &MethodPlan) -> bool {
-    let examples = method.contexts.iter().flat_map(|context| &context.examples);
-    examples
-        .filter_map(|example| match &example.body {
-            ExampleBody::Observed(observed) => Some(observed),
-            _ => None,
-        })
-        .any(|observed| {
-            let codes = observed.setup.iter().chain(&observed.args).chain([&observed.receiver]);
-            let changes = ["change", "effect", "record"].contains(&observed.kind.as_str());
-            changes || codes.flat_map(|code| code.split(" = ")).any(is_stored)
-        })
+/// Whether rows must be there before the call: what it changes is counted, or it finds rows that it is not given.
+fn needs_rows_first(observed: &Observed) -> bool {
+    let made: Vec<(&str, &str)> =
+        observed.setup.iter().filter_map(|line| line.split_once(" = ")).collect();
+    let mut stored = made.iter().filter(|(_, code)| is_stored(code)).map(|(name, _)| *name);
+    if ["change", "effect"].contains(&observed.kind.as_str()) {
+        return stored.next().is_some() || is_stored(&observed.receiver);
+    }
+    let keys = observed.keys.iter().map(|(_, code)| code);
+    let given: Vec<&String> =
+        observed.args.iter().chain(keys).chain([&observed.receiver]).collect();
+    stored.any(|name| {
+        !given.iter().any(|code| mentions(code, name))
+            && !made.iter().any(|(other, code)| *other != name && mentions(code, name))
+    })
 }
 
 /// The call and the expectation.
