@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
+use std::path::Path;
 
-use proctor_ruby::spec::{ExampleBody, MethodPlan, SpecPlan, Style, merge};
+use proctor_ruby::spec::{ClassPlan, ExampleBody, MethodPlan, SpecPlan, Style, merge};
+use proctor_ruby::underscore;
 use serde::{Deserialize, Serialize};
 
 use crate::observation::{Observation, ProjectCopies, first_probe_of};
@@ -179,6 +181,7 @@ impl VerificationSite<'_> {
             }
             match error {
                 None => good.push(draft.result.spec.clone()),
+                Some(error) if draft.mend_loading(&error) => draft.changed = true,
                 Some(error) => {
                     draft.result.error = Some(error);
                     draft.withdraw(self.workshop)?;
@@ -222,6 +225,23 @@ fn failing_examples(
     if disturbers.is_empty() { found } else { disturbers }
 }
 
+/// Puts the class that a file is named after first: it is found by its name alone, and the others of the file are there with it.
+fn begin_with_namesake(classes: &mut Vec<ClassPlan>, file: &SourceFile) {
+    let stem = Path::new(&file.path).file_stem().unwrap_or_default().to_string_lossy();
+    let is_namesake = |name: &str| underscore(name.rsplit("::").next().unwrap_or(name)) == *stem;
+    let Some(main) = file.facts.classes.iter().find(|class| is_namesake(&class.name)) else {
+        return;
+    };
+    let lies_inside = |name: &str| {
+        name.strip_prefix(main.name.as_str()).is_some_and(|rest| rest.starts_with("::"))
+    };
+    if let Some(place) = classes.iter().position(|class| class.name == main.name) {
+        classes[..=place].rotate_right(1);
+    } else if classes.first().is_some_and(|class| !lies_inside(&class.name)) {
+        classes.insert(0, ClassPlan { name: main.name.clone(), methods: Vec::new() });
+    }
+}
+
 /// A file on its way.
 struct Draft<'a> {
     task: &'a Task<'a>,
@@ -236,6 +256,8 @@ struct Draft<'a> {
     plain: BTreeSet<String>,
     /// What the spec requires because nothing else does.
     added_requires: BTreeSet<String>,
+    /// What it cannot require: with these lines it did not load.
+    refused_requires: BTreeSet<String>,
     /// Whether nothing may come in any more, only go.
     closing: bool,
     result: Written,
@@ -262,6 +284,7 @@ impl<'a> Draft<'a> {
             mine: observation_of_methods(observation, &own),
             plain: BTreeSet::new(),
             added_requires: BTreeSet::new(),
+            refused_requires: BTreeSet::new(),
             rejected: BTreeSet::new(),
             chosen: BTreeSet::new(),
             lines: BTreeMap::new(),
@@ -294,6 +317,7 @@ impl<'a> Draft<'a> {
             method.contexts.iter().any(|context| !context.examples.is_empty())
         };
         classes.retain(|class| class.methods.iter().any(says_something));
+        begin_with_namesake(&mut classes, self.task.file);
         let result = &mut self.result;
         let (features, files): (Vec<String>, Vec<String>) = self
             .added_requires
@@ -369,10 +393,26 @@ impl<'a> Draft<'a> {
     /// The line that would load what a failure says is not there.
     fn missing_require(&self, reason: &str) -> Option<String> {
         let file = missing_constant(reason).and_then(|name| self.task.constants.get(name));
-        match file {
+        let line = match file {
             Some(file) => Some(relative_require(&self.task.spec, file)),
             None => missing_feature(reason).map(|feature| format!("require \"{feature}\"")),
+        };
+        line.filter(|line| !self.refused_requires.contains(line))
+    }
+
+    /// The spec does not load: it requires what is missing, or does without what was added to it. Examples that need that go.
+    fn mend_loading(&mut self, error: &str) -> bool {
+        if let Some(line) = self.missing_require(error)
+            && self.added_requires.insert(line.clone())
+        {
+            self.result.added_requires.push(line);
+            return true;
         }
+        let mut added = std::mem::take(&mut self.added_requires);
+        let any = !added.is_empty();
+        self.result.added_requires.retain(|line| !added.contains(line));
+        self.refused_requires.append(&mut added);
+        any
     }
 
     /// Drops these examples; those that share their set-up with others are first written without that.
