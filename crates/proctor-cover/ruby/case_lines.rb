@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # What is said about a call that is worth keeping: how it is written in a spec, what it makes or changes for others.
-# Needs `@execute`, `@values`, `@method`, `@params`, `@owner` and `@out`.
+# Needs `@execute`, `@values`, `@method`, `@params`, `@made_with`, `@owner` and `@out`.
 module ProctorCaseLines
   # Calls after each other that bring an object into a state.
   STEPS = 4
@@ -26,7 +26,7 @@ module ProctorCaseLines
     line["instance"] = owner if owner && attempt.cost < LARGEST && attempt.stubs.nil? && attempt.before.nil?
     line["instance_code"] = attempt.code if line["instance"]
     line["shape"] = shape_of(result.value) if line["instance"]
-    line["changed"] = mutation(attempt) if result.changed && attempt.cost < LARGEST && attempt.block.nil? && attempt.stubs.nil? && attempt.locals.nil? && attempt.before.nil?
+    line["changed"] = mutation(attempt) if result.changed && attempt.cost < LARGEST && attempt.block != "&probe" && attempt.stubs.nil? && attempt.locals.nil? && attempt.before.nil?
     line["prelude"] = prelude(attempt) if prelude?(attempt, result)
     @out.puts(JSON.generate(line))
     true
@@ -37,7 +37,14 @@ module ProctorCaseLines
   # What a reader would wonder about: arguments that nothing asks for.
   def oddity(attempt)
     named = (attempt.names || []).zip(attempt.args).select(&:first) + attempt.keys.to_a
-    named.count { |name, code| odd?(name, code) } * 40 + named.count { |name, code| meaningless?(name, code) } * 12
+    odd_answers(attempt) * 40 + named.count { |name, code| odd?(name, code) } * 40 + named.count { |name, code| meaningless?(name, code) } * 12
+  end
+
+  # Answers of stand-ins that are no such thing as they are called: a text for a time.
+  def odd_answers(attempt)
+    attempt.codes.grep(/instance_double\(/).sum do |code|
+      code.scan(/\b([a-z]\w*): "x\w*"/).count { |(name)| (types = ProctorNames.types(name)).any? && !types.include?("String") }
+    end
   end
 
   def meaningless?(name, code)
@@ -78,9 +85,28 @@ module ProctorCaseLines
   def named_after_parameters(attempt)
     args = attempt.args.each_with_index.map do |code, place|
       name = (attempt.names || [])[place]
-      name && code.start_with?(UNNAMED) ? code.sub(UNNAMED) { "instance_double(#{ProctorStandIns.type(name, [:proctor_none], [])}" } : code
+      name ? named_after(name, code) : code
     end
-    ProctorCase.new(**attempt.to_h, args: args)
+    keys = attempt.keys.to_h { |name, code| [name, named_after(name, code)] }
+    ProctorCase.new(**attempt.to_h, args: args, keys: keys, receiver: named_parts(attempt.receiver))
+  end
+
+  def named_after(name, code)
+    code.start_with?(UNNAMED) ? code.sub(UNNAMED) { "instance_double(#{ProctorStandIns.type(name, [:proctor_none], [])}" } : code
+  end
+
+  # The same for what an object is made with.
+  def named_parts(code)
+    opening = "#{@owner}.new("
+    return code unless code.start_with?(opening) && code.include?(UNNAMED)
+
+    ProctorCode.arguments(code, opening.length).each_with_index.reverse_each do |(from, to), place|
+      given = code[from...to]
+      key = given[/\A[a-z_]\w*: /].to_s
+      name = key.empty? ? @made_with[place]&.fetch("name") : key.delete(": ")
+      code = code[0...from] + key + named_after(name, given.delete_prefix(key)) + code[to..] if name
+    end
+    code
   end
 
   # What kind of object it is inside: two of the same shape teach little more than one.

@@ -13,7 +13,7 @@ ProctorCase = Struct.new(:method, :receiver, :args, :keys, :block, :names, :stub
   # How much there is to read, whatever its names are.
   # A failure that is made up costs more than one that comes by itself.
   def cost = [receiver, *args, *keys.values, block, before, *(locals || {}).values].compact.sum { |code| ProctorCode.size(code) } + (stubs || {}).sum { |_, code| 60 + ProctorCode.size(code) } +
-             80 * [receiver, *args, *keys.values, *(locals || {}).values, *(stubs || {}).values].sum { |code| code.scan("raising(").length } + 60 * codes.sum { |code| ProctorFactories.oddities(code) || 1 }
+             codes.sum { |code| code.scan(/(?:(\w+[?!=]?): )?raising\(/).sum { |(asked)| asked && !ProctorNames.order?(asked) ? 240 : 80 } } + 60 * codes.sum { |code| ProctorFactories.oddities(code) || 1 }
 
   # The lines that a spec needs before the call.
   def setup
@@ -315,7 +315,7 @@ class ProctorExecute
     list = []
     setter = attempt.method["name"].match?(/\A(\w+|\[\])=\z/)
     @locals = attempt.locals&.keys
-    list.concat(returned(value, receiver)) unless setter || attempt.block == "&probe"
+    list.concat(attempt.method["name"] == "hash" ? hashed(value) : returned(value, receiver)) unless setter || attempt.block == "&probe"
     list << yields(yielded) if attempt.block == "&probe"
     list.concat(asked(attempt)) if attempt.stubs
     list.concat(heard(attempt)) if attempt.locals
@@ -357,6 +357,9 @@ class ProctorExecute
     [Object === value ? nil : blank(value)].compact
   end
 
+  # A hash is another number in every process.
+  def hashed(value) = Integer === value ? [{ "kind" => "return", "matcher" => "be_an_instance_of(Integer)", "words" => "returns an Integer" }] : []
+
   # An email that a mailer made.
   def letter(mail)
     pairs = ProctorRailsEffects.letter(mail) { |value| code_of(value) }
@@ -375,8 +378,12 @@ class ProctorExecute
     [{ "kind" => "return", "matcher" => "have_attributes(#{pairs.map { |name, code| "#{name}: #{code}" }.join(', ')})", "words" => words, "parts" => [nil, pairs.transform_keys(&:to_s)] }]
   end
 
-  # An object without methods can only be asked for by its class.
+  # An object without methods can only be asked for by its class, a stand-in by the variable that holds it.
   def blank(value)
+    if ProctorDouble === value && @locals
+      own = @locals.find { |local| value.equal?(@binding.local_variable_get(local)) }
+      return own && { "kind" => "return", "matcher" => "be(#{own})", "words" => "returns the #{own.tr('_', ' ').sub(/\Agiven /, '')}" }
+    end
     name = ProctorExplore::KIND.bind_call(value).name
     name && { "kind" => "kind", "matcher" => name, "words" => "returns #{@render.article(name)}" }
   end
@@ -463,6 +470,8 @@ class ProctorExecute
     who = local.tr("_", " ").sub(/\Agiven /, "")
     what = name.to_s.delete("!=").tr("_", " ")
     return "sets the #{what} of the #{who}" if name.end_with?("=")
+
+    return "reports #{what} to the #{who}" if ProctorNames.report?(name)
 
     ProctorNames.order?(name) ? "tells the #{who} to #{what}" : "asks the #{who} for #{what}"
   end

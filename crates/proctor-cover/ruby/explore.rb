@@ -125,6 +125,7 @@ class ProctorExplore
     @rescued = klass["rescued"] || []
     @changing = method["scope"] == "class" || method["name"] == "initialize" ? [] : klass["changing"] || []
     @failures = Hash.new(0)
+    @made_with = klass["methods"].find { |one| one["name"] == "initialize" }&.fetch("params") || []
     @params = handed_on(method, klass)
     @lists = @params.map { |param| [param["name"], @values.for_param(param, @owner)] }.to_h
     @lists[@params.first["name"]] = @values.messages if ProctorObserve::GHOSTS.include?(method["name"]) && @params.any?
@@ -195,7 +196,8 @@ class ProctorExplore
           attempt([ProctorCase.new(**one.to_h, args: one.args.dup.tap { |list| list[place] = code }), lead.chosen])
         end
       end
-      (one.stubs || {}).each_key { |name| errors.each { |code| attempt([ProctorCase.new(**one.to_h, stubs: one.stubs.merge(name => code)), lead.chosen]) } }
+      # A clock does not fail.
+      ((one.stubs || {}).keys - ProctorWorld::SILENT).each { |name| errors.each { |code| attempt([ProctorCase.new(**one.to_h, stubs: one.stubs.merge(name => code)), lead.chosen]) } }
     end
   end
 
@@ -520,7 +522,9 @@ class ProctorExplore
   def follow(attempt, chosen, result)
     return if @paths.length > 400
 
-    path = [result.seen.sort, result.kind, *complaint(result.error), result.yielded.nil?, result.world.keys, kinds(result)].hash
+    # What is given may be compared with something that comes from elsewhere when it is left out.
+    given = [attempt.args.length, attempt.keys.keys]
+    path = [result.seen.sort, result.kind, *complaint(result.error), result.yielded.nil?, result.world.keys, kinds(result), given].hash
     return if @paths[path]
 
     @paths[path] = true
@@ -549,8 +553,12 @@ class ProctorExplore
   # Whether it stands before a branch that nothing has taken yet.
   def open?(result) = gates(result).any?
 
-  # The same with an answer from outside is another thing: without one it may not hold tomorrow.
-  def shape_key(attempt, result) = [result.seen.sort, result.kind, result.noise, attempt.stubs&.keys].hash
+  # The same with an answer from outside is another thing: without one it may not hold tomorrow. Yes and no are two things even
+  # where no branch decides between them.
+  def shape_key(attempt, result)
+    word = nil.equal?(result.value) || true.equal?(result.value) || false.equal?(result.value) || Symbol === result.value ? result.value : KIND
+    [result.seen.sort, result.kind, result.noise, attempt.stubs&.keys, word].hash
+  end
 
   def keep(attempt, chosen, result)
     fresh = result.seen.reject { |key| @covered[key] }
@@ -558,6 +566,8 @@ class ProctorExplore
     better = @base.nil? || (@base[3] && !result.noise)
     @base = [chosen, attempt.receiver, attempt.block, result.noise, attempt.before] if better
     return false if result.noise && fresh.empty?
+    # An example that looks at what is yielded cannot expect an error as well.
+    return false if attempt.block == "&probe" && result.kind == :raise
     return false if fresh.empty? && (@shapes[shape] >= EACH_WAY || @corpus.length >= MOST || @alike[shape] > ALIKE || @looks.negative?)
 
     attempt = tidied(attempt, result)
@@ -585,6 +595,25 @@ class ProctorExplore
     attempt.keys.each do |name, code|
       fit = fitting(name, code)
       attempt = alike(attempt, result, keys: attempt.keys.merge(name => fit)) if fit
+    end
+    tidied_object(attempt, result)
+  end
+
+  # The same for what the object is made with.
+  def tidied_object(attempt, result)
+    opening = "#{@owner}.new("
+    return attempt if @made_with.empty? || !attempt.receiver.start_with?(opening)
+
+    places = ProctorCode.arguments(attempt.receiver, opening.length)
+    places.each_index.to_a.reverse.each do |index|
+      from, to = places[index]
+      given = attempt.receiver[from...to]
+      key = given[/\A[a-z_]\w*: /].to_s
+      param = key.empty? ? @made_with[index] : @made_with.find { |one| "#{one['name']}: " == key }
+      next unless param && @values.odd?(given.delete_prefix(key), param, @owner)
+
+      fit = @values.for_param(param, @owner).find { |other| other != "nil" && !@values.odd?(other, param, @owner) }
+      attempt = alike(attempt, result, receiver: attempt.receiver[0...from] + key + fit + attempt.receiver[to..]) if fit
     end
     attempt
   end

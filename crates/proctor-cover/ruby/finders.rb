@@ -15,7 +15,8 @@ class ProctorValues
   # Codes of things that answer these calls: own ones first, then Ruby's, then a stand-in.
   def responding(names, owner)
     (@responding ||= {})[[names, @instances.length]] ||= begin
-      list = own_responding(names) + core_responding(names)
+      core = core_responding(names)
+      list = own_responding(names, core.empty? ? nil : owner) + core
       list = stand_ins(names) if list.empty?
       list
     end
@@ -35,10 +36,16 @@ class ProctorValues
     []
   end
 
+  # What a reader expects under a name, if that is known.
+  def usual(name) = (ProctorNames.values(name) + ProctorNames.types(name).select { |type| loaded?(type) }.flat_map { |type| CORE[type].first(1) }).first
+
   private
 
-  def own_responding(names)
-    found = @instances.select { |name, _| type = class_named(name); type && names.all? { |call| type.method_defined?(call) } }
+  # Where Ruby's own values would do (`owner` is given), only those of its own namespace.
+  def own_responding(names, owner)
+    found = instances_of do |name, type|
+      names.all? { |call| type.method_defined?(call) } && (owner.nil? || (name.include?("::") && name.split("::").first == owner.split("::").first))
+    end
     found.values.flat_map { |codes| codes.first(2) }.first(6)
   end
 
@@ -57,7 +64,8 @@ class ProctorValues
   def stand_ins(names)
     return [] unless names.all? { |name| name.match?(/\A[a-z_]\w*[?!]?\z/) }
 
-    ['"x"', "1", "true", "nil"].map { |value| ProctorStandIns.code("collaborator", names.to_h { |name| [name, value] }) }
+    usual = names.to_h { |name| [name, usual(name) || '"x"'] }
+    [usual, *['"x"', "1", "true", "nil"].map { |value| names.to_h { |name| [name, value] } }].uniq.map { |answers| ProctorStandIns.code("collaborator", answers) }
   end
 
   # Public methods of an object's project classes, as the job knows them.

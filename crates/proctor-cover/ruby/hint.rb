@@ -7,6 +7,7 @@ require_relative "wish"
 class ProctorHint
   # Names of stand-ins come first: they are no texts.
   TOKEN = /#{ProctorFactories::CALL}:\w+|instance_double\("\w+"|http_response\([\w:]+, "\d+"|"(?:[^"\\]|\\.)*"|(?<![\w.:"])-?\d+(?:\.\d+)?(?![\w.])|(?<![\w:]):[a-z_]\w*[?!]?|(?<![\w.:])(?:nil|true|false)(?![\w:?])/i.freeze
+  MOMENT = /\b(?:Time\.(?:at|utc)|Date\.new)\([^()]*\)/.freeze
   LIST = /\{[^{}|]*\}|\[[^\[\]]*\]/.freeze
   # Calls after one call, for one comparison; how often the same comparison is asked about.
   MOST = 160
@@ -203,9 +204,36 @@ class ProctorHint
       end
     end
     options(attempt, old, list, found) if old.is_a?(Hash)
+    answered_otherwise(attempt, old, list, found)
     by_attribute(attempt, old, list, found) if ProctorFactories.any?
     in_records(attempt, old, list, found) if @values.records && found.length == before
     whole(attempt, old, list, found) if anywhere && found.length == before
+  end
+
+  RESPONSE = /http_response\(([\w:]+), "(\d+)"/.freeze
+
+  # The status of another machine's answer was compared, or its class was asked for: it answers otherwise.
+  def answered_otherwise(attempt, old, list, found)
+    return unless defined?(Net::HTTPResponse) && (String === old || Integer === old || Net::HTTPResponse === old)
+
+    status = Net::HTTPResponse === old ? old.code : old.to_s
+    return unless status.match?(/\A[1-5]\d\d\z/)
+
+    slots(attempt).each do |slot|
+      slot[2].to_enum(:scan, RESPONSE).map { $~ }.select { |match| match[2] == status }.each do |match|
+        list.filter_map { |new| response_opening(new) }.each do |code|
+          found << replaced(attempt, slot, slot[2][0...match.begin(0)] + code + slot[2][match.end(0)..]) unless code == match[0]
+        end
+      end
+    end
+  end
+
+  # How an answer with this status, or of the class that a code names, begins.
+  def response_opening(new)
+    return new.text[RESPONSE] if new.is_a?(ProctorWish::Code)
+
+    type = Net::HTTPResponse::CODE_TO_OBJ[new.to_s]
+    type && "http_response(#{type.name}, #{new.to_s.inspect}"
   end
 
   # An attribute of an object that a factory makes has this value: the factory is given another.
@@ -345,6 +373,7 @@ class ProctorHint
     @tokens[code] ||= begin
       list = []
       code.scan(TOKEN) { list << [*$~.offset(0), literal($~[0])] }
+      code.scan(MOMENT) { list << [*$~.offset(0), literal($~[0])] }
       code.scan(LIST) { list << [*$~.offset(0), literal($~[0])] unless $~[0].match?(/[A-Z]\w*\.|double/) }
       list.reject { |_, _, value| value == :proctor_none }
     end
@@ -402,6 +431,8 @@ class ProctorHint
     when Float then return :same if value.is_a?(Numeric) && value == old
     when nil, true, false then return :same if value.equal?(old)
     when Array, Hash then return :same if value.instance_of?(old.class) && value == old
+    when Time then return :same if value.is_a?(Time) && value == old
+    else return :same if defined?(Date) && Date === old && value.is_a?(Date) && value == old
     end
     nil
   end
@@ -461,7 +492,7 @@ class ProctorHint
 
     key = name.end_with?("=") ? name.inspect : name
     opening = /instance_double\("?#{Regexp.escape(error.owner)}"?/
-    values = name.end_with?("?") ? %w[true false] : ['"x"', "1", "[]", "nil"]
+    values = name.end_with?("?") ? %w[true false] : [*@values.usual(name), '"x"', "1", "[]", "nil"].uniq
     slots(attempt).each do |slot|
       next unless slot[2].match?(opening) && !slot[2].include?(" #{key}:")
 
@@ -480,11 +511,26 @@ class ProctorHint
 
         @values.of_type(want, nil).first(4).each { |code| found << replaced(attempt, slot, code) }
       end
+      convert_made(attempt, have, want, found)
     elsif (match = message.match(/missing keywords?: (.+)/))
       names = match[1].scan(/:(\w+)/).flatten
       copy = attempt.dup
       copy.keys = attempt.keys.merge(names.to_h { |name| [name, '"x"'] })
       found << copy if attempt.method["params"].any? { |param| %w[key_rest forward].include?(param["kind"]) }
+    end
+  end
+
+  # The same for what the object was made with.
+  def convert_made(attempt, have, want, found)
+    opening = attempt.receiver[/\A[A-Z][\w:]*\.new\(/]
+    return unless opening
+
+    ProctorCode.arguments(attempt.receiver, opening.length).each do |from, to|
+      given = attempt.receiver[from...to]
+      key = given[/\A[a-z_]\w*: /].to_s
+      next unless kind_of(given.delete_prefix(key)).name == have
+
+      @values.of_type(want, nil).first(3).each { |code| found << replaced(attempt, [:receiver, nil], attempt.receiver[0...from] + key + code + attempt.receiver[to..]) }
     end
   end
 

@@ -40,6 +40,9 @@ module ProctorNames
               refund register reject release remove reset restart rollback run save schedule send start stop store submit touch trigger
               unlock update upload warn write].freeze
 
+  # Endings of names of things: `charge_id` orders nothing.
+  NOUN = /_(?:id|ids|at|on|by|name|count|status|state|type|key|token|url|path|date|time|amount|total|code|number|email|reason|limit|rate|s)\z/.freeze
+
   module_function
 
   def values(name)
@@ -56,5 +59,8 @@ module ProctorNames
   end
 
   # Whether a message asks for something to be done.
-  def order?(name) = name.end_with?("!") || ORDERS.include?(name.to_s[/\A[a-z]+/])
+  def order?(name) = name.end_with?("!") || (ORDERS.include?(name.to_s[/\A[a-z]+/]) && !name.match?(NOUN))
+
+  # Whether a message reports what has happened: `refunded`, `payment_failed`.
+  def report?(name) = name.to_s.match?(/(?:\A|_)[a-z]{2,}ed\z/) && !%w[need feed seed embed].include?(name.to_s)
 end

@@ -4,7 +4,7 @@
 # Usage: ruby observe.rb JOB RESULT. Everything is executed in forked children with limits; this process only collects, in the
 # order of its tasks and never of their ends: the same project gives the same calls.
 require "json"
-%w[database shared keep probe guard clock world double sample record_values records queries render values finders execute explore children settle faults reach states factories rails_effects hosts requests].each { |name| require_relative name }
+%w[database shared keep probe guard clock world double sample record_values form_values records queries render values finders execute explore children settle faults reach states factories rails_effects hosts requests delegators].each { |name| require_relative name }
 
 class ProctorObserve
   include ProctorChildren
@@ -14,12 +14,15 @@ class ProctorObserve
   include ProctorStates
   include ProctorHosts
   include ProctorRequests
+  include ProctorDelegators
 
   # Calls tried altogether, shared by the methods, and at least for each; the same for what they may take.
   CALLS = 75_000
   LEAST = 200
   EFFORT = 8_000_000
   SHARE = (80_000..2_500_000).freeze
+  # So many constructors are explored whoever needs them.
+  FEW = 12
   # Probe numbers of a file start at its index times this, as `observation.rs` gives them.
   STRIDE = 100_000
   # Methods for messages without a method of their own: they are reached through such messages, private or not.
@@ -131,10 +134,17 @@ class ProctorObserve
 
   # Stored objects, factories, and what the project's examples have for emails, jobs and the clock.
   def use_what_rails_gives
+    keep_log_small
     ProctorQueries.install
     ProctorRailsEffects.install(@root, @job["spec"], @job["spec_type"])
     ProctorFactories.install(ProctorRailsEffects.helper?(:create))
     ProctorFactories.troubles.each { |text| say("type" => "trouble", "message" => text) }
+  end
+
+  # Thousands of calls in a log: a file that grows too large ends the process that writes it.
+  def keep_log_small
+    logger = Rails.logger if defined?(Rails) && Rails.respond_to?(:logger)
+    logger.level = 5 if logger.respond_to?(:level=)
   end
 
   # The text of the files that are covered.
@@ -169,6 +179,7 @@ class ProctorObserve
       klass["module"] = mod
       # Also where it is another name for `==`.
       mod.prepend(ProctorChance) if mod.is_a?(Class) && mod.method_defined?(:eql?) && mod.instance_method(:eql?).owner.equal?(mod)
+      delegate(klass, mod)
       klass["methods"].each { |method| sort(method, klass, mod) }
     end
   end
@@ -194,7 +205,13 @@ class ProctorObserve
   def construct
     @job["classes"].each { |klass| plain_instance(klass) }
     documented
+    @constructors = @constructors.select { |method, klass| needed?(method, klass) } if @constructors.length > FEW
     2.times { |round| explore(@constructors, round + 1) unless round == 1 && @constructors.all? { |method, _| complete?(method) } }
+  end
+
+  # Of many classes only those are built that are covered, or that the covered files speak of; stored ones are made otherwise.
+  def needed?(method, klass)
+    method["selected"] || (!ProctorDatabase.record?(klass["module"]) && @values.spoken_of?(klass["name"]))
   end
 
   def plain_instance(klass)
@@ -212,7 +229,11 @@ class ProctorObserve
     elsif !mod.is_a?(Class)
       list.concat(hosts_of(name, mod))
     elsif ProctorDatabase.active? && ProctorDatabase.record?(mod) && mod.table_exists?
+      return @values.postpone(name, mod) unless @values.spoken_of?(name) || klass["methods"].any? { |method| method["selected"] }
+
       list.concat(@values.records.instances(mod))
+    elsif ProctorFormValues.form?(mod)
+      list.concat(forms_of(klass, mod))
     elsif klass["members"]&.any?
       list.concat(record_instances(klass, mod))
     elsif mod.respond_to?(:new) && mod.instance_method(:initialize).arity.then { |arity| arity.zero? || arity == -1 }
@@ -222,6 +243,15 @@ class ProctorObserve
     end
     constructor = klass["methods"].any? { |method| method["name"] == "initialize" }
     inherited(klass, mod, list) unless constructor
+  end
+
+  # Objects that validate themselves, with stand-ins for what they work with.
+  def forms_of(klass, mod)
+    collaborators = (klass["attributes"] || {}).to_h { |name, usage| [name, @values.for_param({ "name" => name, "usage" => usage }, klass["name"]).grep(/\Ainstance_double/)] }
+    collaborators.select! { |name, codes| codes.any? && mod.method_defined?("#{name}=") }
+    ProctorFormValues.new(@values.literals).forms(mod, collaborators)
+  rescue StandardError, ScriptError
+    ["#{klass['name']}.new"]
   end
 
   # Stored classes that include a module: its methods need their columns and callbacks.

@@ -6,6 +6,8 @@ module ProctorReach
   # Objects made for one class by exchanging one argument of its constructor, and values of one argument that are tried.
   VARIANTS = 60
   EACH_ARGUMENT = 12
+  # Stored objects differ in one attribute each.
+  EACH_STORED = 30
   # Objects made with other arguments, where there are no collaborators.
   GIVEN = 12
   # Blocks for constructors that keep one.
@@ -50,7 +52,7 @@ module ProctorReach
     return [] unless constructor && klass["module"].is_a?(Class)
 
     params = constructor["params"].select { |param| %w[required key optional optional_key].include?(param["kind"]) }
-    lists = params.to_h { |param| [param["name"], @values.for_param(param, klass["name"]).first(EACH_ARGUMENT)] }
+    lists = params.to_h { |param| [param["name"], @values.for_param(param, klass["name"]).then { |codes| codes.first(codes.first.to_s.match?(ProctorStandIns::STORED) ? EACH_STORED : EACH_ARGUMENT) }] }
     plain = params.select { |param| %w[required key].include?(param["kind"]) }.to_h { |param| [param["name"], lists[param["name"]].first || "nil"] }
     unless lists.values.flatten.any? { |code| code.include?("instance_double(") }
       # What may be left out is given once, and what must be given is given otherwise.

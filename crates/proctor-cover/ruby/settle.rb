@@ -67,7 +67,8 @@ module ProctorSettle
   def look_at(slice, out)
     @execute.watch
     shared = ProctorShared.new(@job["classes"].map { |klass| klass["name"] })
-    # What the first look itself brings about is no change.
+    # What the first call and the first look bring about by themselves is no change.
+    @execute.value_of("nil")
     shared.look
     before = shared.look
     slice.each do |one|

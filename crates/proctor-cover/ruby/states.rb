@@ -8,6 +8,8 @@ module ProctorStates
   KEPT = 60
   LONGEST = 4
   ARGUMENTS = 3
+  # How a block begins that fails.
+  FAILING = "{ raise "
   # Attributes that are assigned, of one class.
   ASSIGNED = 16
 
@@ -35,7 +37,8 @@ module ProctorStates
 
         made = ProctorStandIns.followed_by(code, call)
         state = signature(@execute.value_of(made))
-        next if state.nil? || seen[state]
+        # Blocks look alike from outside: one that fails is tried on the plain object whatever it looks like.
+        next if state.nil? || (seen[state] && !(depth.zero? && call.include?(FAILING)))
 
         seen[state] = true
         found << made
@@ -51,7 +54,8 @@ module ProctorStates
     methods = klass["methods"].select { |method| method["scope"] != "class" && klass["module"].method_defined?(method["name"]) && method["name"].match?(/\A[a-z_]\w*[!=]?\z/) }
     methods.reject { |method| method["name"] == "initialize" || queries.include?(method["name"]) }.flat_map do |method|
       known = @cases.select { |one| one["method"] == method["id"] && one["locals"].nil? && one["stubs"].nil? }.sort_by { |one| [one["cost"], one["number"]] }.map { |one| [one["args"], one["keys"]] }
-      (known.first(ARGUMENTS) + likely(method, klass)).uniq.first(ARGUMENTS * 2).map { |args, keys| call_of(method, args, keys) }
+      chosen = (known.first(ARGUMENTS) + likely(method, klass)).uniq.first(ARGUMENTS * 2)
+      chosen.map { |args, keys| call_of(method, args, keys) } + with_kept_block(method, klass, chosen.first(ARGUMENTS) | likely(method, klass).first(2))
     end.concat(assignments(klass)).uniq
   end
 
@@ -62,7 +66,7 @@ module ProctorStates
     names = mod.public_instance_methods.map(&:to_s).grep(/\A[a-z_]\w*=\z/).sort - written
     names.select { |name| @known[mod.instance_method(name).owner.name] }.first(ASSIGNED).flat_map do |name|
       plain = name.delete_suffix("=")
-      values = @values.for_param({ "name" => plain }, klass["name"]) - ["nil"]
+      values = @values.for_param({ "name" => plain, "usage" => (klass["attributes"] || {})[plain] }, klass["name"]) - ["nil"]
       [*values.first(ARGUMENTS), "nil"].map { |value| "it.#{plain} = #{value}" }
     end
   end
@@ -70,10 +74,33 @@ module ProctorStates
   def likely(method, klass)
     needed = method["params"].select { |param| %w[required key].include?(param["kind"]) }
     lists = needed.to_h { |param| [param["name"], @values.for_param(param, klass["name"])] }
-    (0...ARGUMENTS).map do |place|
+    plainest = (0...ARGUMENTS).map do |place|
       value = ->(param) { lists[param["name"]][place] || lists[param["name"]].first || "nil" }
       keys, plain = needed.partition { |param| param["kind"] == "key" }
       [plain.map(&value), keys.to_h { |param| [param["name"], value[param]] }]
+    end
+    [plainest.first, *with_optional(method, klass, plainest.first), *plainest.drop(1)]
+  end
+
+  # The same with one argument more that could be left out.
+  def with_optional(method, klass, (args, keys))
+    more = method["params"].select { |param| %w[optional optional_key].include?(param["kind"]) }
+    first = more.find { |param| param["kind"] == "optional" }
+    (more.select { |param| param["kind"] == "optional_key" } + [first].compact).first(ARGUMENTS).filter_map do |param|
+      value = @values.for_param(param, klass["name"]).find { |code| code != "nil" && code != param["default"] }
+      next unless value
+
+      param["kind"] == "optional" ? [args + [value], keys] : [args, keys.merge(param["name"] => value)]
+    end
+  end
+
+  # What is given a block may keep it; a class that rescues expects that it fails.
+  def with_kept_block(method, klass, chosen)
+    return [] unless method["yields"] && !method["name"].end_with?("=")
+
+    failing = (klass["rescued"] || []).first(1).map { |type| "#{FAILING}#{type}, \"went wrong\" }" }
+    [ProctorExplore::BLOCKS.first, *failing].flat_map do |block|
+      chosen.map { |args, keys| ProctorCase.new(method: method, receiver: "it", args: args, keys: keys, block: block).code }
     end
   end
 

@@ -2,6 +2,7 @@
 
 require "set"
 require_relative "names"
+require_relative "tables"
 
 # Which arguments are worth trying for a parameter: from how it is used, what it is called, what the
 # documentation says, and a pool of ordinary and harvested values. Everything is Ruby code as text.
@@ -13,7 +14,7 @@ class ProctorValues
     "Symbol" => %w[:a :name :foo],
     "Array" => ["[1, 2, 3]", "[]", '["a", "b"]', "[nil]", "[[1, 2], [3, 4]]", "[3, 1, 2]", '["a", 1, nil]', "[1]", '["a"]', "[:a, :b]"],
     "Hash" => ["{ a: 1 }", "{}", '{ "a" => 1 }', "{ a: { b: 2 } }", '{ a: "x", b: nil }', '{ "a" => ["b"] }'],
-    "Proc" => ["->(*args) { args.first }", "->(*) { nil }", "->(*) { true }", '->(*) { "x" }'],
+    "Proc" => ["->(*args) { args.first }", "->(*) { nil }", "->(*) { true }", '->(*) { "x" }', '->(*) { raise ArgumentError, "went wrong" }'],
     "Range" => ["(1..3)", "(0...2)", '("a".."c")'],
     "Regexp" => ["/a/", '/\d+/'],
     "NilClass" => ["nil"],
@@ -44,6 +45,7 @@ class ProctorValues
              '["a", "b"]', '{ "a" => 1 }', "(1..3)", "->(*args) { args.first }", "/a/", "Object", "100", '"42"', "[[1, 2], [3, 4]]",
              'StringIO.new("a\nb\n")', ":name", "String", '"one\ntwo"'].freeze
   PROBED = %w[String Array Hash Integer Symbol Proc Float Range Regexp StringIO Time Date Set Class StandardError MatchData Method].freeze
+  ARITHMETIC = %w[- * / % ** -@ round].freeze
   OBJECT = Object.instance_methods.map(&:to_s).freeze
 
   attr_reader :instances, :literals
@@ -57,7 +59,9 @@ class ProctorValues
     focus(nil)
     @usages = {}
     @methods = {}
-    @instances = Hash.new { |hash, key| hash[key] = [] }
+    # Stored classes whose objects are made up when somebody asks for them: {name => class}.
+    @later = {}
+    @instances = Hash.new { |hash, key| hash[key] = (record = @later.delete(key)) ? @records.instances(record) : [] }
     job["classes"].each do |klass|
       klass["methods"].each do |method|
         @methods[method["id"]] = method
@@ -81,6 +85,23 @@ class ProctorValues
     @generic = nil
   end
 
+  # Objects of a stored class that the covered files do not speak of cost much and are hardly needed.
+  def postpone(name, record)
+    @instances.delete(name)
+    @later[name] = record
+  end
+
+  # Whether the covered files speak of a class.
+  def spoken_of?(name)
+    last = name.split("::").last
+    @sources.to_s.match?(/\b#{Regexp.escape(last)}|#{Regexp.escape(last.gsub(/([a-z\d])([A-Z])/, '\1_\2').downcase)}/)
+  end
+
+  # Objects of those classes for which the block says yes: {name => codes}.
+  def instances_of
+    (@instances.keys | @later.keys).select { |name| (type = class_named(name)) && yield(name, type) }.to_h { |name| [name, @instances[name]] }
+  end
+
   # Codes for a parameter, the most promising first.
   def for_param(param, owner)
     return param["codes"] if param["codes"]
@@ -89,7 +110,10 @@ class ProctorValues
     list = []
     Array(param["types"]).each { |type| list.concat(of_type(type, owner)) }
     list.concat(of_usage(usage, owner, 0, param["name"]))
-    list.concat(of_name(param["name"], owner))
+    named = of_name(param["name"], owner)
+    # That something is asked for whether it is there says less than what it is called.
+    list -= ["true"] if usage["truth"] && (named - %w[nil true false]).any? && !Array(usage["equals"]).include?("true")
+    list.concat(named)
     list.unshift(spoken(param["name"])) if spoken?(param["name"], list)
     list << param["default"] if param["default"]&.match?(/\A(nil|true|false|-?\d+(\.\d+)?|:\w+|"[^"#]*"|'[^']*'|\[\]|\{\})\z/)
     list << "nil"
@@ -101,12 +125,16 @@ class ProctorValues
   # Values that nobody would choose for a parameter, unless its name or use asks for them.
   ODD = /\A(?:nil|\[\]|\{\}|""|Object|String|->.*|\/.*|\[nil\]|StringIO\.new.*)\z/m.freeze
 
+  PLAIN_CODE = /\A(?:-?\d|["\[{:]|true\z|false\z|nil\z)/.freeze
+
   def odd?(code, param, owner)
-    return false unless code.match?(ODD)
+    plain = code.match?(PLAIN_CODE)
+    return false unless plain || code.match?(ODD)
 
     @fitting ||= {}
     fit = @fitting[[owner, param["name"]]] ||= Array(param["types"]).flat_map { |type| of_type(type, owner) } + of_usage(spread(param["usage"] || {}, owner), owner, 0, param["name"]) + of_name(param["name"], owner) + [param["default"]]
-    !fit.include?(code)
+    # A plain value is odd where only objects will do.
+    !fit.include?(code) && (code.match?(ODD) || fit.any? { |one| one&.match?(/\A[A-Z]\w*[.:(]|\Ainstance_double/) } && fit.none? { |one| one&.match?(PLAIN_CODE) && !%w[nil true].include?(one) })
   end
 
   # A text that says what it stands for.
@@ -210,7 +238,7 @@ class ProctorValues
     return record_codes(name) if @records && ProctorDatabase.record?(class_named(name))
 
     known = @instances[name].first(6)
-    known += @instances.keys.select { |other| subclass?(other, name) }.flat_map { |other| @instances[other].first(2) }
+    known += (@instances.keys | @later.keys).select { |other| subclass?(other, name) }.flat_map { |other| @instances[other].first(2) }
     known = CORE[name] if known.empty? && CORE.key?(name) && loaded?(name)
     (known + [name]).uniq
   end
@@ -263,14 +291,22 @@ class ProctorValues
   def http_answers(asked, usage, owner)
     given = usage["element"]
     if given
-      answers = given["calls"].to_h.keys.to_h { |name| [name, ProctorWorld::VERBS.include?(name) ? ProctorWorld::RESPONSES : ["nil"]] }
+      answers = given["calls"].to_h.keys.to_h { |name| [name, ProctorWorld::VERBS.include?(name) ? all_responses(owner) : ["nil"]] }
       return varied_answers(answers).map { |one| "yielding(#{ProctorStandIns.code('Net::HTTP', one)})" }
     end
     return ['"{}"', '""'] if asked == "get"
-    return ProctorWorld::RESPONSES if ProctorWorld::VERBS.include?(asked)
+    return all_responses(owner) if ProctorWorld::VERBS.include?(asked)
 
-    answers = usage["calls"].to_h.keys.to_h { |name| [name, ProctorWorld::VERBS.include?(name) ? ProctorWorld::RESPONSES : ["nil"]] }
+    answers = usage["calls"].to_h.keys.to_h { |name| [name, ProctorWorld::VERBS.include?(name) ? all_responses(owner) : ["nil"]] }
     answers.empty? ? of_usage(usage, owner, 0, asked) : varied_answers(answers).map { |one| ProctorStandIns.code("Net::HTTP", one) }
+  end
+
+  # Ordinary answers, and those of the classes that the owner names.
+  def all_responses(owner)
+    named = @methods.select { |id, _| id.start_with?("#{owner}#", "#{owner}.") }.flat_map { |_, method| method["constants"] || [] }
+    (ProctorWorld::RESPONSES + named.grep(/\ANet::HTTP[A-Z]/).uniq.flat_map { |type| responses(type).first(1) }).uniq.first(12)
+  rescue NameError
+    ProctorWorld::RESPONSES
   end
 
   # The first answer of each, then one of them changed at a time.
@@ -327,7 +363,7 @@ class ProctorValues
   def of_usage(usage, owner, depth, name = "value")
     return [] if depth > 3
 
-    list = []
+    list = ProctorTables.read?(usage) ? tables(owner) : []
     Array(usage["classes"]).each { |type| list.concat(of_type(type, owner).first(5)) }
     Array(usage["equals"]).each { |code| list.concat(equal_to(code, owner)) }
     Array(usage["bounds"]).each { |code| list.concat(around(code, owner)) }
@@ -338,6 +374,23 @@ class ProctorValues
     list << "nil" if usage["truth"] || usage["calls"]&.key?("nil?")
     list << "true" if usage["truth"]
     list.uniq
+  end
+
+  # Tables with the headers that a class speaks of.
+  def tables(owner)
+    mod = class_named(owner.to_s)
+    lists = mod ? mod.constants(false).map { |name| mod.const_get(name) }.select { |value| value.is_a?(Array) && value.any? && value.all?(String) } : []
+    ProctorTables.texts(lists, own_words(owner))
+  end
+
+  # Words that stand as texts in the file of a class, in order: what it reads by name.
+  def own_words(owner)
+    (@own_words ||= {})[owner] ||= begin
+      path = Object.const_source_location(owner.to_s)&.first
+      path ? File.read(path).gsub(/^\s*require.*$/, "").scan(/"([a-z]\w*)"|'([a-z]\w*)'/).flatten.compact.uniq : []
+    rescue StandardError
+      []
+    end
   end
 
   def equal_to(code, owner)
@@ -401,13 +454,21 @@ class ProctorValues
 
     @responders[key] = begin
       core = PROBED.select { |type| loaded?(type) && calls.all? { |name| Object.const_get(type).method_defined?(name) } }
+      # Texts and lists can be multiplied too, but who calculates means numbers.
+      core = ["Array"] | core if core.include?("Array") && name.to_s.match?(/[a-z]{3,}[^s]s\z/) && ProctorNames.types(name).empty?
+      core = (ProctorNames.types(name) & core) | core
+      # What has a name is a thing rather than a symbol or a class.
+      core -= %w[Symbol Class Method] if calls.include?("name") && (ProctorNames.types(name) & %w[Symbol Class]).empty?
+      core = %w[Integer Float] | core if calls.any? { |name| ARITHMETIC.include?(name) } && core.include?("Integer")
       further = asks_further?(usage)
       core = [] if further
       list = core.first(4).flat_map { |type| CORE[type].first(type == core.first ? 12 : 4) }
-      own = @instances.select { |name, _| (mod = class_named(name)) && calls.all? { |call| mod.method_defined?(call) } }
+      own = instances_of { |_, type| calls.all? { |call| type.method_defined?(call) } }
       stored = own.keys.select { |one| @records && ProctorDatabase.record?(class_named(one)) }
       return @responders[key] = record_codes(stored_as(stored, name)) + ["nil"] if stored.any? && core.empty?
 
+      # Where Ruby's own values do, those of a class are meant only if it is called like that.
+      own = own.select { |one, _| stored_as([one], name, nil) } unless core.empty?
       mine = own.values.flat_map { |codes| codes.first(3) }.first(10)
       mine = [] if further
       list = core.empty? || calls.length > 2 ? mine + list : list + mine
@@ -481,9 +542,9 @@ class ProctorValues
   end
 
   # Of the classes that would do, the one that is called like the value.
-  def stored_as(names, word)
+  def stored_as(names, word, otherwise = names.first)
     plain = word.to_s.delete("_@").downcase
-    names.find { |name| plain == name.split("::").last.downcase } || names.find { |name| plain.end_with?(name.split("::").last.downcase) } || names.first
+    names.find { |name| plain == name.split("::").last.downcase } || names.find { |name| plain.end_with?(name.split("::").last.downcase) } || otherwise
   end
 
   # Objects of a stored class: stored ones first, in all their variants; doubles of them would show nothing.

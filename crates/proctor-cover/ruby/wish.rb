@@ -70,8 +70,22 @@ class ProctorWish
     when Float then [value, value - 0.5, value + 0.5]
     when Numeric then [value]
     when String then [value, "#{value}a", value[0...-1].to_s]
-    else defined?(Date) && value.instance_of?(Date) ? [value, value - 1, value + 1] : [value]
+    when Time then moments(value)
+    else defined?(Date) && value.instance_of?(Date) ? days(value) : [value]
     end
+  end
+
+  # Days from now within which a moment comes from the clock: as a value it would be another one tomorrow.
+  NEAR = 400
+
+  # The same moment, a day before and a day after, in whole seconds; for the clock's, long ago and far away.
+  def moments(time)
+    seconds = (time.to_i - Time.now.to_i).abs < NEAR * 86_400 ? [0, 4_102_444_800] : [0, -86_400, 86_400].map { |more| time.to_i + more }
+    seconds.map { |at| Code.new("Time.at(#{at}, in: \"UTC\")") }
+  end
+
+  def days(date)
+    (date - Date.today).abs < NEAR ? [Date.new(2001, 1, 1), Date.new(2100, 1, 1)] : [date, date - 1, date + 1]
   end
 
   # What a pattern of a `case` accepts.

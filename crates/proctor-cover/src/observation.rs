@@ -478,7 +478,8 @@ fn class_job(
         .collect();
     json!({
         "name": class.name, "kind": class.kind, "readers": class.readers, "members": class.members,
-        "queries": queries, "methods": methods,
+        "queries": queries, "methods": methods, "delegated": class.delegated,
+        "attributes": class.attributes,
     })
 }
 

@@ -110,9 +110,25 @@ pub struct ClassFacts {
     pub members: Vec<String>,
     /// Methods in order of appearance.
     pub methods: Vec<MethodFacts>,
+    /// What is asked of the object that a delegator stands for: calls on itself of methods that it does not define.
+    #[serde(skip)]
+    pub delegated: Usage,
+    /// How the methods use attributes with a reader, by name.
+    #[serde(skip)]
+    pub attributes: Uses,
 }
 
 impl ClassFacts {
+    /// Whether calls of unknown methods may go to an object that was given: `SimpleDelegator`, or a class called like those
+    /// that usually descend from it. Only loading tells for certain.
+    #[must_use]
+    pub fn may_delegate(&self) -> bool {
+        let ends = ["Decorator", "Presenter", "Wrapper", "ViewModel"];
+        self.superclass.as_ref().is_some_and(|parent| {
+            parent.contains("Delegat") || ends.iter().any(|end| parent.ends_with(end))
+        })
+    }
+
     /// Methods that callers can use, constructors included.
     pub fn public_methods(&self) -> impl Iterator<Item = &MethodFacts> {
         self.methods.iter().filter(|method| method.is_testable())

@@ -27,14 +27,26 @@ pub(crate) struct MethodUsage {
     pub(crate) doors: Vec<(String, Usage)>,
 }
 
-/// Follows the values through a body. `readers` are attributes: calling one is reading its variable.
+/// What calls on the object itself mean.
+#[derive(Clone, Copy)]
+pub(crate) struct SelfCalls<'a> {
+    /// Attributes: calling one is reading its variable.
+    pub(crate) readers: &'a [String],
+    /// Whether other calls may go to the object that this one stands for.
+    pub(crate) delegated: bool,
+}
+
+/// What the object that a delegator stands for is called among the values; no parameter or variable has such a name.
+pub(crate) const DELEGATED: &str = "self";
+
+/// Follows the values through a body.
 pub(crate) fn collect_usage<'a>(
     body: Option<Node<'a>>,
     params: impl Iterator<Item = &'a str>,
-    readers: &'a [String],
+    self_calls: SelfCalls<'a>,
 ) -> MethodUsage {
     let mut walker = UsageWalker {
-        readers,
+        self_calls,
         values: Values::default(),
         locals: FewNames::default(),
         stores: vec![],
@@ -52,7 +64,7 @@ pub(crate) fn collect_usage<'a>(
 }
 
 struct UsageWalker<'a> {
-    readers: &'a [String],
+    self_calls: SelfCalls<'a>,
     values: Values<'a>,
     locals: FewNames<'a, usize>,
     stores: Vec<(String, String)>,
@@ -157,8 +169,14 @@ impl<'a> UsageWalker<'a> {
     fn resolve_call(&mut self, call: &CallNode<'a>, method: &'a [u8]) -> Option<usize> {
         let Some(receiver) = call.receiver().filter(|receiver| receiver.as_self_node().is_none())
         else {
-            let attribute = call.arguments().is_none() && has_name(self.readers, method);
-            return attribute.then(|| self.values.attribute(method));
+            let SelfCalls { readers, delegated } = self.self_calls;
+            if call.arguments().is_none() && has_name(readers, method) {
+                return Some(self.values.attribute(method));
+            }
+            return delegated.then(|| {
+                let object = self.values.root(DELEGATED.as_bytes());
+                self.values.called(object, method)
+            });
         };
         if let Some(door) = door(call, &receiver) {
             return Some(self.values.root(door));

@@ -8,6 +8,7 @@ mod fill;
 mod golden;
 mod hostile;
 mod objects;
+mod ordinary_code;
 mod pipeline;
 mod pollution;
 mod reach;

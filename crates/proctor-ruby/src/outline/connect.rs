@@ -2,13 +2,15 @@
 
 use crate::facts::{ClassFacts, FileFacts, Usage, Uses};
 use crate::source::{FastMap, FastSet};
-use crate::usage::{MethodUsage, absorb};
+use crate::usage::{DELEGATED, MethodUsage, absorb};
 
 /// Carries what is known about variables back to the parameters they come from, and along calls. `learned` has
 /// a list for each class, in the order of its methods.
 pub(super) fn connect(facts: &mut FileFacts, learned: Vec<Vec<MethodUsage>>) {
     for (class, learned) in facts.classes.iter_mut().zip(learned) {
         let variables = stored(class, &learned);
+        class.delegated = delegated(class, &learned);
+        class.attributes = attributes(class, &learned);
         for (method, learned) in class.methods.iter_mut().zip(learned) {
             let mut values = learned.values;
             for place in 0..method.params.len() {
@@ -41,6 +43,43 @@ fn add_usage(into: &mut Usage, usage: Usage) {
         *into = usage;
     } else {
         absorb(into, &usage, 0);
+    }
+}
+
+/// How attributes are used whose values may be assigned from outside.
+fn attributes(class: &ClassFacts, learned: &[MethodUsage]) -> Uses {
+    let mut all = Uses::default();
+    if class.readers.is_empty() {
+        return all;
+    }
+    for (name, usage) in learned.iter().flat_map(|learned| &learned.values) {
+        let Some(reader) = name.strip_prefix('@') else { continue };
+        if class.readers.iter().any(|known| known == reader) && *usage != Usage::default() {
+            all.add_name(reader);
+            if let Some(known) = all.get_mut(reader) {
+                absorb(known, usage, 0);
+            }
+        }
+    }
+    all
+}
+
+/// What is asked of the object that a delegator stands for: calls of methods that the class does not define.
+fn delegated(class: &ClassFacts, learned: &[MethodUsage]) -> Usage {
+    let mut all = Usage::default();
+    if !class.may_delegate() {
+        return all;
+    }
+    for (name, usage) in learned.iter().flat_map(|learned| &learned.values) {
+        if name == DELEGATED {
+            absorb(&mut all, usage, 0);
+        }
+    }
+    let is_own = |name: &str| class.methods.iter().any(|method| method.name == name);
+    let calls = all.calls.iter().filter(|(name, _)| !is_own(name));
+    Usage {
+        calls: calls.map(|(name, usage)| (name.to_owned(), usage.clone())).collect(),
+        ..Usage::default()
     }
 }
 

@@ -10,7 +10,7 @@ use super::records::lambda_parameters;
 use crate::branches::{MethodScope, analyze_body};
 use crate::facts::{MethodFacts, Scope, Visibility};
 use crate::source::{constant, name, owned};
-use crate::usage::{MethodUsage, collect_usage};
+use crate::usage::{MethodUsage, SelfCalls, collect_usage};
 
 /// How a method is written.
 pub(super) enum WrittenMethod<'a, 'pr> {
@@ -117,7 +117,11 @@ impl Reader<'_> {
             },
             &mut self.found,
         );
-        let mut learned = collect_usage(written.body(), names(), &class.readers);
+        let mut learned = collect_usage(
+            written.body(),
+            names(),
+            SelfCalls { readers: &class.readers, delegated: class.may_delegate() },
+        );
         let calls = Calls::of(list.as_ref(), written.body().as_ref());
         let probes = self.probes.method(location.start());
         let is_query = scope == Scope::Instance

@@ -4,7 +4,7 @@ use ruby_prism::{CallNode, ClassNode, ModuleNode, Node};
 
 use super::{OpenScope, Reader};
 use crate::effects::is_command;
-use crate::facts::{ClassFacts, ClassKind, ConstantName, Nesting, Visibility};
+use crate::facts::{ClassFacts, ClassKind, ConstantName, Nesting, Usage, Uses, Visibility};
 use crate::source::{constant, owned, statements, text};
 
 impl Reader<'_> {
@@ -89,6 +89,8 @@ impl Reader<'_> {
             readers: Vec::new(),
             members: Vec::new(),
             methods: Vec::new(),
+            delegated: Usage::default(),
+            attributes: Uses::default(),
         });
         self.learned.push(Vec::new());
         self.facts.classes.len() - 1
