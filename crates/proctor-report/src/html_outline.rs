@@ -125,7 +125,9 @@ mod tests {
 
     fn folded<'a>(events: impl IntoIterator<Item = &'a Event>) -> RunData {
         let mut aggregator = Aggregator::default();
-        events.into_iter().for_each(|event| aggregator.apply(event));
+        for event in events {
+            aggregator.apply(event);
+        }
         aggregator.into_run()
     }
 
