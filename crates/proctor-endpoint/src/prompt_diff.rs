@@ -28,7 +28,9 @@ pub(crate) fn prompt_difference(recorded: &str, now: &str) -> Option<String> {
         if number > 0 {
             lines.push("    …".to_owned());
         }
-        group.iter().for_each(|operation| show(operation, &old, &new, &mut lines));
+        for operation in group {
+            show(operation, &old, &new, &mut lines);
+        }
     }
     let hidden = lines.len().saturating_sub(MAX_LINES);
     lines.truncate(MAX_LINES);

@@ -76,8 +76,9 @@ fn cut_texts(value: &mut Value) {
     match value {
         Value::String(text) if text.len() > TEXT_CHARACTERS => {
             let kept = truncate(text, TEXT_CHARACTERS);
-            let hidden = text.chars().count().saturating_sub(kept.chars().count());
-            if hidden > 0 {
+            // The mark stands for the first of them.
+            let hidden = (text.chars().count() + 1).saturating_sub(kept.chars().count());
+            if kept != *text {
                 let more = pluralize(hidden, "character");
                 *text = format!("{kept} ({more} more not in this file)");
             }
@@ -124,7 +125,9 @@ mod tests {
 
     fn folded<'a>(events: impl IntoIterator<Item = &'a Event>) -> RunData {
         let mut aggregator = Aggregator::default();
-        events.into_iter().for_each(|event| aggregator.apply(event));
+        for event in events {
+            aggregator.apply(event);
+        }
         aggregator.into_run()
     }
 
@@ -140,7 +143,7 @@ mod tests {
         assert_eq!(lines[5..], whole);
         let size: usize = lines[..5].iter().map(String::len).sum();
         assert!(size < 3_000, "{size}");
-        assert!(lines[3].contains("99700 characters more not in this file"), "{}", lines[3]);
+        assert!(lines[3].contains("99701 characters more not in this file"), "{}", lines[3]);
         assert!(lines[4].contains("1 printed line not in this file"), "{}", lines[4]);
         let read: Vec<Event> = lines.iter().map(|line| Event::from_json(line).unwrap()).collect();
         let again = folded(&read);

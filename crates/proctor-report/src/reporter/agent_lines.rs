@@ -2,7 +2,7 @@
 //!
 //! The lines are written when the run is over, because only then it is known which attempt decides. Texts are cut, and a cut is said.
 
-use proctor_events::{EvaluationMode, Event, Millis};
+use proctor_events::{EvaluationMode, Event, Exception, Millis};
 use proctor_record::{Attempt, Evaluation, OutsideError, RunData};
 use proctor_text::truncate;
 use proctor_verdict::{Counts, RunState};
@@ -117,7 +117,7 @@ impl<'a> ErrorLine<'a> {
             phase: error.phase.as_deref(),
             place: error.place.as_deref(),
             message: truncate(&outside_message(error), MESSAGE_CHARACTERS),
-            at: error.exception.as_ref().and_then(project_line),
+            at: error.exception.as_ref().and_then(short_project_line),
         }
     }
 }
@@ -148,8 +148,8 @@ struct FailureLine<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     actual: Option<String>,
     /// The last lines that it printed, where there is no exception.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    output: &'a [String],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    output: Vec<String>,
     /// How many further repetitions failed.
     #[serde(skip_serializing_if = "is_zero")]
     more_failed_repetitions: usize,
@@ -171,7 +171,7 @@ impl<'a> FailureLine<'a> {
             example: truncate(&example.title(), SHORT_CHARACTERS),
             id: example.id.as_ref().map(proctor_events::ExampleId::as_str),
             location: example.location.as_deref(),
-            at: first.exception.as_deref().and_then(project_line),
+            at: first.exception.as_deref().and_then(short_project_line),
             verdict: failure.word(),
             fault: first.fault.as_ref().map(proctor_events::Fault::as_str),
             reason: failure.reason(),
@@ -179,7 +179,10 @@ impl<'a> FailureLine<'a> {
             turn: check.and_then(|check| check.turn),
             expected: expected.map(cut),
             actual: actual.map(cut),
-            output: if first.exception.is_none() { last_lines(&first.output_tail) } else { &[] },
+            output: match &first.exception {
+                Some(_) => Vec::new(),
+                None => last_lines(&first.output_tail),
+            },
             more_failed_repetitions: others.len(),
             rerun: commands.command(example),
         }
@@ -192,8 +195,13 @@ fn is_zero(count: &usize) -> bool {
 }
 
 /// The last few lines of an output.
-fn last_lines(output: &[String]) -> &[String] {
-    &output[output.len().saturating_sub(5)..]
+fn last_lines(output: &[String]) -> Vec<String> {
+    let lines = &output[output.len().saturating_sub(5)..];
+    lines.iter().map(|line| truncate(line, VALUE_CHARACTERS)).collect()
+}
+
+fn short_project_line(exception: &Exception) -> Option<String> {
+    project_line(exception).map(|line| truncate(&line, SHORT_CHARACTERS))
 }
 
 /// The check that decided against an attempt, where it was a check.

@@ -19,7 +19,9 @@ pub(super) struct HeldLines {
 
 impl HeldLines {
     pub(super) fn extend(&mut self, lines: &[String]) {
-        lines.iter().for_each(|line| self.push(truncate(line, LINE_LIMIT)));
+        for line in lines {
+            self.push(truncate(line, LINE_LIMIT));
+        }
     }
 
     fn push(&mut self, line: String) {

@@ -67,19 +67,20 @@ fn megabytes_cost_nothing_in_any_view() {
 {{"event_type":"ExampleFinished","example_id":"a","status":"failed","fault":"agent","final":true,"message":"{long}","exception":{{"class":"E","message":"no {long}","backtrace":["{long}"]}},"output_tail":["{long}"]}}
 "#
     );
-    let views: [(&str, Box<dyn Reporter>); 6] = [
+    let views: [(&str, Box<dyn Reporter>); 7] = [
         ("interleaved", Box::new(Interleaved::new(NO_COLOR, options(), true))),
         ("by conversation", Box::new(Interleaved::by_conversation(NO_COLOR, options(), false))),
         ("grouped", Box::new(Grouped::new(NO_COLOR, options()))),
         ("in colour", Box::new(Grouped::new(COLOR, options()))),
         ("quiet", Box::new(Quiet::new(NO_COLOR, options(), Quiet::DEFAULT_WIDTH))),
         ("terse", Box::new(Terse::new(NO_COLOR, options()))),
+        ("agent", Box::new(AgentLines::new())),
     ];
     for (name, mut view) in views {
         let shown = printed(&mut *view, &text);
         assert!(shown.len() < 40_000, "{name}: {}", shown.len());
         assert!(shown.contains('…'), "{name}: a cut keeps a mark");
-        if name != "terse" {
+        if !matches!(name, "terse" | "agent") {
             assert!(shown.contains("more: `proctor show --full`"), "{name}: {shown}");
         }
     }
