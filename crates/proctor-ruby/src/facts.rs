@@ -111,10 +111,10 @@ pub struct ClassFacts {
     /// Methods in order of appearance.
     pub methods: Vec<MethodFacts>,
     /// What is asked of the object that a delegator stands for: calls on itself of methods that it does not define.
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "Usage::is_nothing")]
     pub delegated: Usage,
     /// How the methods use attributes with a reader, by name.
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "Uses::is_empty")]
     pub attributes: Uses,
 }
 
@@ -230,6 +230,11 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// Whether nothing is known.
+    fn is_nothing(&self) -> bool {
+        *self == Self::nothing()
+    }
+
     /// Nothing is known.
     const fn nothing() -> Self {
         Self {
