@@ -62,7 +62,10 @@ fn the_samples_of_frameworks_pass() {
     assert!(!ran.terminal().contains("made no call to its model endpoint"), "{}", ran.terminal());
     // Each of them can fail: another call than the one that was made, another answer.
     for (from, to) in [("day: Monday } } }", "day: Sunday } } }"), ("match: nine", "match: ten")] {
-        for (name, text) in files.iter().filter(|(name, _)| name.ends_with(".yaml")) {
+        for (name, text) in files
+            .iter()
+            .filter(|(name, _)| Path::new(name).extension().is_some_and(|end| end == "yaml"))
+        {
             let written = env.read(name);
             assert!(text.contains(from), "{name}");
             env.write(name, &written.replace(from, to));
@@ -212,7 +215,7 @@ fn typescript_is_read_or_the_error_says_what_to_do() {
     assert!(ran.stdout.contains("npm install --save-dev tsx"), "{}", ran.terminal());
 }
 
-/// The real package, with TypeScript that Node itself cannot read, in a package whose TypeScript is CommonJS and in one of modules.
+/// The real package, with TypeScript that Node itself cannot read, in a package whose TypeScript is `CommonJS` and in one of modules.
 #[test]
 fn tsx_is_used_if_the_project_has_it() {
     let env = TestEnv::new();
