@@ -127,12 +127,13 @@ fn is_rspec(path: &str) -> bool {
     path.ends_with("_spec.rb")
 }
 
-/// `cart_test.rb` and `test_cart.rb`, but not the helper that both load.
+/// `cart_test.rb` and `test_cart.rb`, but neither the helper that both load nor a spec of something called `test_…`.
 fn is_minitest(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let stem = name.strip_suffix(".rb");
     stem.is_some_and(|stem| {
-        stem.ends_with("_test") || (stem.starts_with("test_") && stem != "test_helper")
+        let begins = stem.starts_with("test_") && stem != "test_helper" && !is_rspec(name);
+        stem.ends_with("_test") || begins
     })
 }
 
@@ -253,8 +254,10 @@ mod tests {
             "only_helper/test_helper.rb",
             "both/a_spec.rb",
             "both/test_a.rb",
+            "specs/test_case_spec.rb",
         ]);
         let paths = [
+            "specs",
             "test",
             "both",
             "only_helper",
@@ -267,7 +270,10 @@ mod tests {
         let files = ExampleFiles::named(&paths, folder.path());
         let tests = ["test", "both", "x_test.rb:3:7", "test_y.rb"];
         assert_eq!(files.minitest.unwrap(), tests);
-        assert_eq!(files.rspec.unwrap(), ["both", "only_helper", "test_helper.rb", "x_test.rb[1]"]);
+        assert_eq!(
+            files.rspec.unwrap(),
+            ["specs", "both", "only_helper", "test_helper.rb", "x_test.rb[1]"]
+        );
         let all = ExampleFiles::below(folder.path());
         assert_eq!((all.minitest, all.rspec), (Some(Vec::new()), None));
         let helpers = project(&["test/test_helper.rb", "spec/a_spec.rb"]);

@@ -7,6 +7,8 @@ module Proctor
       class TestPaths
         PATTERNS = %w[**/*_test.rb **/test_*.rb].freeze
         HELPER = "test_helper.rb"
+        # `test_case_spec.rb` is RSpec's.
+        SPEC = "_spec.rb"
         # Folders with build output and other people's code.
         SKIPPED = %r{(?:\A|/)(?:target|node_modules|vendor)/}.freeze
         DEFAULT = ["test"].freeze
@@ -57,7 +59,7 @@ module Proctor
 
         def in_folder(folder)
           found = PATTERNS.flat_map { |pattern| Dir.glob(pattern, base: folder) }.uniq.sort
-          found.reject! { |name| File.basename(name) == HELPER || SKIPPED.match?(name) }
+          found.reject! { |name| File.basename(name) == HELPER || name.end_with?(SPEC) || SKIPPED.match?(name) }
           found.map { |name| TestPaths.relative(File.join(folder, name)).tap { |file| @lines[file] = nil } }
         end
 
