@@ -75,6 +75,8 @@ pub(crate) struct Policy {
     pub(crate) idle_deaths: u32,
     /// How often one attempt is run again because its worker cannot be reached any more.
     pub(crate) losses: u32,
+    /// Whether slots may join until [`Input::NoMoreSlots`]: work waits where there is no slot at all.
+    pub(crate) awaits_slots: bool,
     /// How much work a worker may have waiting, in milliseconds.
     pub(crate) prefetch: f64,
     /// Whether jobs may be added until [`Input::NoMoreJobs`]: workers without work wait for them.
@@ -97,7 +99,8 @@ impl Default for Policy {
             end_within: 10_000,
             on_crash: OnCrash::default(),
             idle_deaths: 8,
-            losses: 2,
+            losses: 1,
+            awaits_slots: false,
             prefetch: 10.0,
             grows: false,
             verdict: proctor_verdict::Policy::default(),
@@ -140,6 +143,10 @@ pub(crate) enum Input {
     SlotJoined { pool: usize },
     /// A slot is not to be used again; its worker finishes what it runs.
     SlotLeft { slot: u32 },
+    /// A slot is gone together with its worker, if it had one; no example is at fault.
+    SlotLost { slot: u32, message: String },
+    /// No slot will join any more.
+    NoMoreSlots { why: String },
     /// These need not be run any more, for this reason. What a worker already has, it runs all the same.
     Skip { jobs: Vec<JobId>, why: String },
     /// An example has missed the pass rate it demands of itself.
@@ -171,9 +178,11 @@ impl Input {
             | Self::Exited { slot, .. }
             | Self::Unreachable { slot, .. }
             | Self::OwnJobs { slot, .. }
+            | Self::SlotLost { slot, .. }
             | Self::SlotLeft { slot } => Some(*slot),
             Self::Begin
             | Self::SlotJoined { .. }
+            | Self::NoMoreSlots { .. }
             | Self::Skip { .. }
             | Self::RateMissed
             | Self::AddJobs { .. }

@@ -77,7 +77,8 @@ impl Dispatcher {
             let exit = Box::new(Exit::not_started(message.to_owned()));
             self.effects.push(Effect::Lost { slot: number, message: why.clone(), exit });
         }
-        if left.running.is_none() && !left.expected && !left.did_something {
+        let has_left = self.slots[number as usize].has_left;
+        if left.running.is_none() && !left.expected && !left.did_something && !has_left {
             self.pools[pool].idle_deaths += 1;
             self.pools[pool].last_death = Some(why);
         }
@@ -99,7 +100,7 @@ impl Dispatcher {
         let losses = state.losses;
         let mut outcome = match left.killed {
             None if self.stop.is_none() => ExampleFinished {
-                status: Status::Errored,
+                status: Status::Crashed,
                 fault: Some(Fault::Harness),
                 message: Some(format!("{why} ({losses} workers were lost while they ran it)")),
                 ..ExampleFinished::default()
@@ -221,15 +222,35 @@ impl Dispatcher {
         self.give_up_if_broken(pool);
     }
 
+    /// A slot is gone with all it had.
+    pub(super) fn slot_lost(&mut self, number: u32, message: &str) {
+        let Some(slot) = self.slots.get_mut(number as usize) else { return };
+        slot.has_left = true;
+        let (pool, generation) = (slot.pool, slot.generation);
+        self.unpin(number);
+        self.lost_contact(number, generation, message);
+        self.give_up_if_broken(pool);
+    }
+
+    /// No slot will join any more: where there is none, what waits will not run.
+    pub(super) fn await_no_slots(&mut self, why: String) {
+        self.no_more_slots.get_or_insert(why);
+        for pool in 0..self.pools.len() {
+            self.give_up_if_broken(pool);
+        }
+    }
+
     /// Workers of this pool cannot be had: once the last one is gone, what is left will not run.
     pub(super) fn give_up_if_broken(&mut self, pool: usize) {
         let alive = |slot: &Slot| slot.pool == pool && slot.phase != Phase::Empty;
         if self.slots.iter().any(alive) {
             return;
         }
-        let mut mine = self.slots.iter().filter(|slot| slot.pool == pool).peekable();
-        if mine.peek().is_some() && mine.all(|slot| slot.has_left) {
-            self.drop_queue(pool, "every slot that could run it has left");
+        let has_slot = self.slots.iter().any(|slot| slot.pool == pool && !slot.has_left);
+        if !has_slot && (!self.policy.awaits_slots || self.no_more_slots.is_some()) {
+            let why = self.no_more_slots.clone();
+            let why = why.unwrap_or_else(|| "every slot that could run it has left".to_owned());
+            self.drop_queue(pool, &why);
             return;
         }
         if !self.pools[pool].broken {

@@ -19,7 +19,10 @@
 //! | any | `SlotLeft` | empty for good: ending first, if there is a worker |
 //! | ready, ending | `OwnJobs` | as before; what its worker has defined is run by this worker, in its own time, and lost with it |
 //! | – | `SlotJoined` | a further slot, empty |
-//! | any | `Unreachable` | empty: what it ran is run again as the same attempt, errored when that happens too often; what it had not started goes back |
+//! | any | `Unreachable` | empty: what it ran is run again as the same attempt, crashed when that happens too often; what it had not started goes back |
+//! | any | `SlotLost` | empty for good; what its worker had becomes what `Unreachable` makes of it |
+//!
+//! Where slots may join ([`Policy::awaits_slots`]), work waits while there is none, until `NoMoreSlots`.
 //!
 //! What always holds: every job is reported final exactly once; a job runs in one slot at a time; nothing is
 //! given to a slot that is not ready; after [`Effect::Done`] there is nothing more.
@@ -113,6 +116,8 @@ pub(crate) struct Dispatcher {
     open: usize,
     /// Whether jobs may still be added.
     grows: bool,
+    /// Why no slot will join any more, where slots could join.
+    no_more_slots: Option<String>,
     ended: bool,
     now: Moment,
     /// The slot that the input at hand speaks of.
@@ -133,6 +138,7 @@ impl Dispatcher {
             pools: vec![Pool::default(); policy.slots.len()],
             open: 0,
             grows: policy.grows,
+            no_more_slots: None,
             jobs: Vec::new(),
             policy,
             slots,
@@ -186,6 +192,8 @@ impl Dispatcher {
             }
             Input::SlotJoined { pool } => self.slots.push(Slot::new(pool)),
             Input::SlotLeft { slot } => self.slot_left(slot),
+            Input::SlotLost { slot, message } => self.slot_lost(slot, &message),
+            Input::NoMoreSlots { why } => self.await_no_slots(why),
             Input::Skip { jobs, why } => self.skip(&jobs, &why),
             Input::RateMissed => self.count_failure(None),
             Input::AddJobs { jobs } => self.add_jobs(jobs),
@@ -221,6 +229,11 @@ impl Dispatcher {
     /// Whether the run is to end before its end: a job that is added now is not run.
     pub(crate) fn is_stopping(&self) -> bool {
         self.stop.is_some()
+    }
+
+    /// Whether there is a worker in a slot, or one is being started.
+    pub(crate) fn is_served(&self, slot: u32) -> bool {
+        self.slots.get(slot as usize).is_some_and(|slot| slot.phase != Phase::Empty)
     }
 
     /// What a worker runs at the moment.

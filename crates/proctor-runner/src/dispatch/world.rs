@@ -230,6 +230,11 @@ impl World {
                 let running = self.workers[slot].running;
                 self.begun.extend(running.map(|assigned| (assigned.job, assigned.attempt)));
             }
+            Input::SlotLost { slot, .. } => {
+                if let Some(worker) = self.workers.get_mut(slot) {
+                    (worker.alive, worker.running) = (false, None);
+                }
+            }
             Input::Exited { slot, generation, .. } => {
                 assert!(self.workers[slot].generation == *generation);
             }
