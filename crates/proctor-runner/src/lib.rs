@@ -5,6 +5,7 @@
 //! * [`LoadedSuite`] makes runs of chosen examples in forks of a suite that is loaded once.
 //! * `dispatch` decides, in pure code: queue, prefetch, retries, time limits, crashes, stops.
 //! * `worker` and `suite` act: they start processes, talk to them and end them.
+//! * `machines` lets other machines serve the slots of a run.
 //!
 //! Nothing here prints or reads the environment.
 
@@ -13,6 +14,7 @@ mod dispatch;
 mod example;
 mod forked_runs;
 mod listing;
+mod machines;
 mod plan;
 mod recorded_conversations;
 mod run;
@@ -31,6 +33,11 @@ pub use forked_runs::{
     ForkSlot, ForkedExample, ForkedResult, ForkedRun, ForkedRunRequest, LoadedSuite,
 };
 pub use listing::{ListError, list};
+pub use machines::{
+    CodeProof, HostError, HostEvent, HostPort, HostedRun, MachineConnection, MachineEvent,
+    MachineMessage, MachineOptions, MachineSetup, MachineTransport, MachinesPort, OpeningHostPort,
+    OpeningPort, RunFacts, serve_machine,
+};
 pub use plan::Selection;
 pub use recorded_conversations::{RecordedConversation, recorded_conversations};
 #[cfg(feature = "simulation")]

@@ -1,5 +1,7 @@
 //! The loop at the edge: reports of workers in, effects of the dispatcher out.
 
+mod machines;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,6 +10,7 @@ use proctor_events::{Body, ErrorOutsideExample, Event, ExampleId, Status};
 use proctor_verdict::{RunState, StopCause};
 use tokio::sync::mpsc;
 
+pub(super) use self::machines::{Crew, WantedCrew};
 use super::execute::{OpenedSuites, Planned, SuiteLinks, nothing_found};
 use super::publish::Publisher;
 use super::tracker::JobTracker;
@@ -87,14 +90,18 @@ impl<'a> RunDriver<'a> {
     ) -> Self {
         let options = &setup.options;
         let counts = links.iter().map(|suite| u32::try_from(suite.links.len()).unwrap_or(u32::MAX));
-        let policy = options.policy(counts.collect(), fail_fast);
+        let mut policy = options.policy(counts.collect(), fail_fast);
+        // A suite without slots has them at other machines.
+        policy.awaits_slots = policy.slots.iter().all(|count| *count == 0);
         let names = vec![HashMap::new(); links.len()];
         let (mut slots, mut link_factories) = (Vec::new(), Vec::new());
         for (suite, SuiteLinks { links, make_link }) in links.into_iter().enumerate() {
             slots.extend(links.into_iter().map(|link| (suite, link)));
             link_factories.push(make_link);
         }
-        let (tracker, specs) = JobTracker::plan(planned, options, &policy.slots, publisher);
+        let at_once = policy.slots.iter().copied().max().filter(|count| *count > 0);
+        let at_once = at_once.unwrap_or(options.workers);
+        let (tracker, specs) = JobTracker::plan(planned, options, at_once, publisher);
         let (inbox, reports) = mpsc::channel(INBOX);
         shared.advance(0, tracker.jobs.len() as u64, 0);
         let mut run = Self {

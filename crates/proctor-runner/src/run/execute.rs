@@ -8,36 +8,36 @@ use proctor_events::{Bus, Millis, SuiteFinished, SuiteStarted};
 use proctor_verdict::{Counts, Facts, RunVerdict, StopCause};
 use tokio::sync::{mpsc, watch};
 
-use super::driver::RunDriver;
+use super::driver::{Crew, RunDriver, WantedCrew};
 use super::outputs::RunOutputs;
 use super::publish::Publisher;
 use super::repeat_plan::RepeatPlanner;
 use super::{Control, Problem, RunOptions, RunResult, RunSetup, RunStatus, Shared};
 use crate::example::{Example, FailureExit, OutsideError, duplicate_titles};
+use crate::machines::MachineOptions;
 use crate::plan::times;
 use crate::suite::ruby::ObserverProcess;
-use crate::suite::{LoadNotices, OpenedSuite, SuiteEnd, SuiteError, unchecked_is_unknown};
+use crate::suite::{
+    LoadNotices, OpenedSuite, Suite, SuiteEnd, SuiteEnvironment, SuiteError, unchecked_is_unknown,
+};
 use crate::worker_link::{BoxFuture, LinkFactory, WorkerLink};
 
 /// Makes a run from beginning to end.
 pub(super) async fn execute(
     setup: RunSetup,
+    machines: Option<MachineOptions>,
     mut orders: mpsc::UnboundedReceiver<Control>,
     shared: &Arc<Shared>,
 ) -> RunResult {
     let started = Instant::now();
     let mut publisher = Publisher::new(setup.bus.clone());
-    let opened = tokio::select! {
-        opened = open_all(&setup) => opened,
-        order = orders.recv() => {
-            let cause = order.map_or(StopCause::Request, Control::cause);
-            return ended_early(&setup, publisher, started, None, Some(cause));
-        }
-    };
-    let mut suites = match opened {
+    // Where other machines serve the slots, the suites are opened for their examples and for what they do at the end.
+    let own_slots = if machines.is_some() { 0 } else { setup.options.workers };
+    let mut suites = match open_unless_stopped(&setup, own_slots, &mut orders).await {
         Ok(suites) => suites,
-        Err(error) => return ended_early(&setup, publisher, started, Some(error), None),
+        Err((error, stopped)) => return ended_early(&setup, publisher, started, error, stopped),
     };
+    let machines = machines.map(|machines| WantedCrew::new(machines, &suites));
     let mut gathered = OpenedSuites::new(&mut suites);
     if setup.options.verdict_policy().unchecked_fails {
         gathered.notes.extend(setup.suites.iter().filter_map(unchecked_is_unknown));
@@ -56,10 +56,18 @@ pub(super) async fn execute(
         Some(outputs) if loaded => start_observers(&mut suites, &mut gathered, outputs, &setup.bus),
         _ => Vec::new(),
     };
-    let (links, endings) = split_suites(suites, setup.options.workers);
+    let mut crew = match machines.filter(|_| loaded) {
+        None => None,
+        Some(crew) => match crew.announce(gathered.seed).await {
+            Ok(crew) => Some(crew),
+            Err(error) => return ended_early(&setup, publisher, started, Some(error), None),
+        },
+    };
+    let (links, endings) = split_suites(suites, own_slots, crew.is_some());
     // Conversations need none: they are conducted in this process.
     let mut all_links = links.iter().flat_map(|suite| &suite.links);
-    let has_workers = all_links.any(|link| link.has_process());
+    let has_workers =
+        all_links.any(|link| link.has_process()) || crew.as_ref().is_some_and(Crew::has_workers);
     publisher.publish(SuiteStarted {
         seed: gathered.seed,
         workers: has_workers.then_some(setup.options.workers),
@@ -72,9 +80,12 @@ pub(super) async fn execute(
     let planned = Planned { examples, planner: planner.filter(|_| loaded) };
     let mut run =
         RunDriver::new(&setup, planned, gathered.fail_fast, links, publisher, started, shared);
-    if loaded {
-        run.run_all(&mut orders).await;
+    match &mut crew {
+        Some(crew) => run.run_over_machines(&mut orders, crew).await,
+        None if loaded => run.run_all(&mut orders).await,
+        None => {}
     }
+    drop(crew);
     let grace = Duration::from_millis(setup.options.grace);
     for finish in endings {
         let at_once = run.killed || !loaded;
@@ -167,12 +178,37 @@ async fn finish_unless_stopped(
     }
 }
 
-async fn open_all(setup: &RunSetup) -> Result<Vec<OpenedSuite>, SuiteError> {
+/// Opens the suites of a run; or says why not: an error, or a request to stop.
+async fn open_unless_stopped(
+    setup: &RunSetup,
+    slots: u32,
+    orders: &mut mpsc::UnboundedReceiver<Control>,
+) -> Result<Vec<OpenedSuite>, (Option<SuiteError>, Option<StopCause>)> {
     let mut environment = setup.environment.clone();
+    if slots == 0 {
+        environment.workers = 0;
+    }
+    tokio::select! {
+        opened = open_all(&setup.suites, &environment, slots) => {
+            opened.map_err(|error| (Some(error), None))
+        }
+        order = orders.recv() => {
+            Err((None, Some(order.map_or(StopCause::Request, Control::cause))))
+        }
+    }
+}
+
+/// Opens suites that have so many slots each, if they leave their number to the run.
+pub(crate) async fn open_all(
+    suites: &[Suite],
+    environment: &SuiteEnvironment,
+    slots: u32,
+) -> Result<Vec<OpenedSuite>, SuiteError> {
+    let mut environment = environment.clone();
     let mut all = Vec::new();
-    for suite in &setup.suites {
+    for suite in suites {
         let opened = suite.open(&environment).await?;
-        environment.first_slot += opened.slots.unwrap_or(setup.options.workers);
+        environment.first_slot += opened.slots.unwrap_or(slots);
         all.push(opened);
     }
     Ok(all)
@@ -186,11 +222,16 @@ pub(super) struct SuiteLinks {
 
 type SuiteEnding = Box<dyn FnOnce(bool) -> BoxFuture<SuiteEnd> + Send>;
 
-/// The slots of the suites, and what ends the suites.
-fn split_suites(suites: Vec<OpenedSuite>, workers: u32) -> (Vec<SuiteLinks>, Vec<SuiteEnding>) {
+/// The slots of the suites, and what ends the suites. Slots of other machines join later.
+fn split_suites(
+    suites: Vec<OpenedSuite>,
+    workers: u32,
+    elsewhere: bool,
+) -> (Vec<SuiteLinks>, Vec<SuiteEnding>) {
     let split = |suite: OpenedSuite| {
         let make_link = suite.links;
-        let links = (0..suite.slots.unwrap_or(workers)).map(&make_link).collect();
+        let count = if elsewhere { 0 } else { suite.slots.unwrap_or(workers) };
+        let links = (0..count).map(&make_link).collect();
         (SuiteLinks { links, make_link }, suite.finish)
     };
     suites.into_iter().map(split).unzip()

@@ -5,6 +5,8 @@ mod execute;
 mod external_run;
 #[cfg(test)]
 mod link_tests;
+#[cfg(test)]
+mod machine_tests;
 pub(crate) mod outputs;
 mod publish;
 mod repeat_plan;
@@ -31,8 +33,10 @@ pub use self::outputs::{EventsRead, RunOutputs, ServedEvents};
 pub use self::repeat_plan::{PastOutcome, RepeatPlanner, Repetition, SampledExample};
 pub use self::repeat_report::{RateCounts, RepeatReport, SuiteEvidence};
 
+pub(crate) use self::execute::open_all;
 use crate::dispatch::{OnCrash, Policy, Schedule};
 use crate::example::{Example, FailureExit};
+use crate::machines::MachineOptions;
 use crate::plan::Selection;
 use crate::suite::{Suite, SuiteEnvironment};
 
@@ -282,6 +286,7 @@ impl Control {
 struct State {
     progress: Progress,
     setup: Option<RunSetup>,
+    machines: Option<MachineOptions>,
     result: Option<Arc<RunResult>>,
 }
 
@@ -317,7 +322,7 @@ impl Controller {
         let (control, orders) = mpsc::unbounded_channel();
         let progress = Progress { completed: 0, total: 0, failures: 0, status: RunStatus::Idle };
         let bus = setup.bus.clone();
-        let state = State { progress, setup: Some(setup), result: None };
+        let state = State { progress, setup: Some(setup), machines: None, result: None };
         let shared = Shared {
             state: Mutex::new(state),
             ended: Condvar::new(),
@@ -329,20 +334,25 @@ impl Controller {
         Self { shared: Arc::new(shared) }
     }
 
+    /// Lets other machines serve the slots of the run; to be said before it starts.
+    pub fn use_machines(&self, machines: MachineOptions) {
+        self.state().machines = Some(machines);
+    }
+
     /// Starts the run on a thread of its own and returns at once.
     pub fn start(&self) -> Result<(), AlreadyStarted> {
-        let setup = {
+        let (setup, machines) = {
             let mut state = self.state();
             let setup = state.setup.take().ok_or(AlreadyStarted)?;
             state.progress.status = RunStatus::Running;
-            setup
+            (setup, state.machines.take())
         };
         let orders = self.shared.orders.lock().unwrap_or_else(PoisonError::into_inner).take();
         let orders = orders.ok_or(AlreadyStarted)?;
         let shared = Arc::clone(&self.shared);
         let spawned = std::thread::Builder::new()
             .name("proctor run".to_owned())
-            .spawn(move || run_thread(setup, orders, &shared));
+            .spawn(move || run_thread(setup, machines, orders, &shared));
         if let Err(error) = spawned {
             self.shared.end(failed_to_run(format!("cannot start a thread: {error}")));
         }
@@ -460,13 +470,18 @@ impl Shared {
     }
 }
 
-fn run_thread(setup: RunSetup, orders: mpsc::UnboundedReceiver<Control>, shared: &Arc<Shared>) {
+fn run_thread(
+    setup: RunSetup,
+    machines: Option<MachineOptions>,
+    orders: mpsc::UnboundedReceiver<Control>,
+    shared: &Arc<Shared>,
+) {
     // One thread is enough: the work is done by other processes, and there are few cores to share.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let result = match runtime {
         Ok(runtime) => {
             let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                runtime.block_on(execute::execute(setup, orders, shared))
+                runtime.block_on(execute::execute(setup, machines, orders, shared))
             }));
             runtime.shutdown_background();
             caught.unwrap_or_else(|_| {

@@ -70,7 +70,8 @@ impl SimulatedRun {
         publisher.publish(announcement(&examples, options));
         let policy = options.policy(vec![options.workers], None);
         let planned = Planned { examples, planner };
-        let (tracker, specs) = JobTracker::plan(planned, options, &policy.slots, publisher);
+        let most_slots = policy.slots.iter().copied().max().unwrap_or(1);
+        let (tracker, specs) = JobTracker::plan(planned, options, most_slots, publisher);
         let fates: Vec<Vec<Fate>> = self.examples.iter().map(|one| one.fates.clone()).collect();
         let mut world = World::of_run(policy, specs, tracker, fates);
         world.bad_starts.clone_from(&self.bad_starts);

@@ -49,11 +49,11 @@ struct AdaptivePlan {
 }
 
 impl JobTracker {
-    /// The jobs of a run, or of its first round, as this and as the dispatcher knows them.
+    /// The jobs of a run, or of its first round, as this and as the dispatcher knows them. So many `slots` can run repetitions.
     pub(super) fn plan(
         planned: Planned,
         options: &RunOptions,
-        slots: &[u32],
+        slots: u32,
         publisher: Publisher,
     ) -> (Self, Vec<JobSpec>) {
         let Planned { examples, planner } = planned;
@@ -73,11 +73,7 @@ impl JobTracker {
             follow_ups: Vec::new(),
             builder,
             late: 0,
-            adaptive: planner.map(|planner| AdaptivePlan {
-                planner,
-                slots: slots.iter().copied().max().unwrap_or(1),
-                is_complete: false,
-            }),
+            adaptive: planner.map(|planner| AdaptivePlan { planner, slots, is_complete: false }),
         };
         (tracker, specs)
     }

@@ -49,7 +49,7 @@ fn tracker(pass_rate: Option<f64>, options: &RunOptions) -> (JobTracker, Collect
     examples[0].pass_rate = pass_rate;
     let planner = set_repeats(&mut examples, options);
     let planned = Planned { examples, planner };
-    let (tracker, _) = JobTracker::plan(planned, options, &[1], Publisher::new(bus));
+    let (tracker, _) = JobTracker::plan(planned, options, 1, Publisher::new(bus));
     (tracker, collected)
 }
 
