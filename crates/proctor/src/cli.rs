@@ -28,6 +28,7 @@ use crate::commands::show::ShowArguments;
 use crate::commands::tool::ToolArguments;
 use crate::commands::validate::ValidateArguments;
 use crate::commands::watch::WatchArguments;
+use crate::commands::work::WorkArguments;
 use crate::commands::workspace_tools::{DetachedTestArguments, MockArguments};
 
 /// The exam room for AI agents.
@@ -69,6 +70,8 @@ pub(crate) enum Command {
     Run(Box<RunArguments>),
     /// List the examples that would run
     List(ListArguments),
+    /// Serve runs that are controlled on another machine
+    Work(WorkArguments),
 
     /// Find out which examples make another one fail
     Bisect(BisectArguments),
@@ -148,6 +151,7 @@ impl Command {
             Self::Cover(arguments) => return arguments.format == CoverFormat::Json,
             Self::Journal(arguments) => return arguments.command.prints_json(),
             Self::Run(_)
+            | Self::Work(_)
             | Self::Rejudge(_)
             | Self::Mcp(_)
             | Self::Init(_)

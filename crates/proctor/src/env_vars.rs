@@ -44,6 +44,8 @@ variables! { READ:
     PROCTOR_LEAKS = "Processes that an example in Ruby leaves behind are ended; `report`: only named, `off`: not looked for.";
     PROCTOR_RALPH = "The `ralph` to test. Beats `tools.ralph` of proctor.toml.";
     PROCTOR_WORKERS = "How many workers run at once, or `auto`. Beats `run.workers` of proctor.toml; beaten by `--workers`.";
+    PROCTOR_ENGINE = "The NATS server that runs and machines meet at. Beaten by `--engine`.";
+    PROCTOR_ENGINE_CREDENTIALS = "A file with the seed of an nkey or with credentials for it. Beaten by `--engine-credentials`.";
     PROCTOR_JOURNAL_DIR = "The journal's folder. Beats `journal.dir` of proctor.toml; beaten by `--dir`.";
     PROCTOR_LANE = "The lane of the journal. Beaten by `--lane`.";
     PROCTOR_RUN_LIST = "A file to which every run appends the path of its folder. `proctor journal run` sets it, to find the recordings of the runs that its command makes.";

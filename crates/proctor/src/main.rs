@@ -83,6 +83,7 @@ fn run(cli: &Cli, terminal: &mut Terminal) -> Result<ExitCode, CommandError> {
         Command::Bisect(arguments) => commands::bisect::run(arguments, cli, terminal),
         Command::Mutate(arguments) => commands::mutate::run(arguments, cli, terminal),
         Command::List(arguments) => commands::list::run(arguments, cli, terminal),
+        Command::Work(arguments) => commands::work::run(arguments, cli, terminal),
         Command::Show(arguments) => commands::show::run(arguments, cli, terminal),
         Command::Serve(arguments) => commands::serve::run(arguments, cli, terminal),
         Command::Watch(arguments) => commands::watch::run(arguments, cli, terminal),

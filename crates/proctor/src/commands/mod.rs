@@ -8,6 +8,7 @@ pub(crate) mod completions;
 pub(crate) mod cover;
 mod display_mode;
 pub(crate) mod doctor;
+mod engine;
 pub(crate) mod flaky;
 pub(crate) mod guard;
 pub(crate) mod history;
@@ -33,6 +34,7 @@ mod suites;
 pub(crate) mod tool;
 pub(crate) mod validate;
 pub(crate) mod watch;
+pub(crate) mod work;
 pub(crate) mod workspace_tools;
 
 use std::path::{Path, PathBuf};

@@ -124,6 +124,20 @@ pub(super) fn apply(
     Ok(())
 }
 
+/// Seeds the parties of conversations.
+pub(super) fn set_seed(suites: &mut [Suite], seed: Option<u64>) {
+    for settings in suites.iter_mut().filter_map(Suite::conversation_settings) {
+        settings.seed = seed.unwrap_or(settings.seed);
+    }
+}
+
+/// What the parties of conversations are seeded with: the same in all suites, from now on.
+pub(super) fn share_seed(suites: &mut [Suite]) -> Option<u64> {
+    let seed = suites.iter_mut().find_map(Suite::conversation_settings)?.seed;
+    set_seed(suites, Some(seed));
+    Some(seed)
+}
+
 /// Two runs are made at the same time: each conducts half as many conversations at once.
 pub(super) fn share_with_another(suite: &mut Suite) {
     if let Some(concurrency) = suite.concurrency() {

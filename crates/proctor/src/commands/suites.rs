@@ -27,8 +27,20 @@ pub(super) fn choose(
     root: &Path,
     workers: u32,
 ) -> Result<Chosen, CommandError> {
+    let current = std::env::current_dir().unwrap_or_else(|_| root.to_owned());
+    choose_from(arguments, config, root, workers, &current)
+}
+
+/// The same for paths that were typed in `current`.
+pub(super) fn choose_from(
+    arguments: &SelectionArguments,
+    config: &Config,
+    root: &Path,
+    workers: u32,
+    current: &Path,
+) -> Result<Chosen, CommandError> {
     let environment = environment(root, workers)?;
-    let suites = suites(arguments, config, root, &environment)?;
+    let suites = suites(arguments, config, root, current, &environment)?;
     if suites.is_empty() {
         return Err(CommandError::not_found(format_args!(
             "there is nothing to run in {}: no `spec` folder, no tests in `test`, no `*.scenario.yaml` or `*.workspace.yaml` file, no suite in proctor.toml",
@@ -43,14 +55,14 @@ fn suites(
     arguments: &SelectionArguments,
     config: &Config,
     root: &Path,
+    current: &Path,
     environment: &SuiteEnvironment,
 ) -> Result<Vec<Suite>, CommandError> {
     let wanted =
         |name: &str| arguments.suite.is_empty() || arguments.suite.iter().any(|s| s == name);
     let mut suites = Vec::new();
-    let current = std::env::current_dir().unwrap_or_else(|_| root.to_owned());
     // Paths of the file are written as seen from the root, where the file stands.
-    let from = if arguments.paths.is_empty() { root } else { &current };
+    let from = if arguments.paths.is_empty() { root } else { current };
     let mut files = files(&arguments.paths, config, root, from);
     // RSpec reads patterns itself, in Ruby's syntax; only other suites need them as ours.
     let filter = || {
@@ -62,7 +74,7 @@ fn suites(
         CommandError::from(missing)
             .hint("paths are meant as seen from here, or from the project's root; `proctor list` shows what there is")
     })?;
-    let in_ruby = ruby_suites(arguments, config, root, &current);
+    let in_ruby = ruby_suites(arguments, config, root, current);
     suites.extend(in_ruby.with_files(&files, || {
         scenarios::settings(arguments.seed, config, root, environment.guard.clone())
     })?);

@@ -30,6 +30,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         &["proctor-process", "proctor-redact", "proctor-ruby", "proctor-sandbox", "proctor-tools"],
     ),
     ("proctor-dialogue", &["proctor-events", "proctor-yaml"]),
+    ("proctor-engine", &[]),
     ("proctor-endpoint", &["proctor-llm", "proctor-process", "proctor-redact"]),
     ("proctor-events", &[]),
     ("proctor-examples", &["proctor-process", "proctor-redact"]),
@@ -197,6 +198,7 @@ const HELPERS: [&str; 2] = ["proctor-files", "proctor-text"];
 
 /// The binary wires everything together.
 const ALL: &[&str] = &[
+    "proctor-engine",
     "proctor-converse",
     "proctor-dialogue",
     "proctor-endpoint",

@@ -28,6 +28,7 @@ mod journal;
 mod journal_hook;
 mod journal_run;
 mod loading;
+mod machines;
 mod masked_checks;
 mod mcp_http;
 mod mcp_untrusted;
@@ -75,6 +76,9 @@ mod tool_deaths;
 mod wire;
 mod workspace_escapes;
 mod workspaces;
+
+#[path = "../../../proctor-engine/tests/it/server.rs"]
+mod nats_server;
 
 #[path = "../../../proctor-tui/tests/it/tmux.rs"]
 #[expect(dead_code, reason = "the tests of the screen itself press more keys")]

@@ -1,5 +1,6 @@
 //! `proctor doctor`: what is installed, what each kind of suite needs, what is wrong.
 
+mod engine;
 mod probe;
 mod sandbox;
 
@@ -12,6 +13,7 @@ use serde::Serialize;
 
 use self::probe::{Found, at_least};
 use crate::cli::{Cli, Format};
+use crate::commands::engine::EngineArguments;
 use crate::commands::{own_launcher, suites};
 use crate::config::{self, Config, Setting};
 use crate::error::CommandError;
@@ -30,6 +32,9 @@ pub(crate) struct DoctorArguments {
     /// What to print
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
+
+    #[command(flatten)]
+    pub(crate) engine: EngineArguments,
 }
 
 /// How a finding counts.
@@ -59,6 +64,12 @@ struct Section {
     checks: Vec<Check>,
 }
 
+impl Section {
+    fn is_wrong(&self) -> bool {
+        self.checks.iter().any(|check| check.verdict == CheckResult::Wrong)
+    }
+}
+
 #[derive(Debug, Serialize)]
 struct Diagnosis {
     version: &'static str,
@@ -77,7 +88,11 @@ pub(crate) fn run(
         return Ok(ExitCode::SUCCESS);
     }
     let root = project::locate_root(cli)?;
-    let diagnosis = diagnose(&root);
+    let mut diagnosis = diagnose(&root);
+    if let Some(section) = engine::section(&arguments.engine) {
+        diagnosis.healthy &= !section.is_wrong();
+        diagnosis.sections.push(section);
+    }
     match arguments.format {
         Format::Json => terminal.json(&diagnosis)?,
         Format::Text => terminal.print(&text(&diagnosis, terminal.style()))?,
@@ -101,12 +116,10 @@ fn diagnose(root: &Path) -> Diagnosis {
             sections
         }
     };
-    let wrong =
-        |section: &Section| section.checks.iter().any(|check| check.verdict == CheckResult::Wrong);
     Diagnosis {
         version: env!("CARGO_PKG_VERSION"),
         root: root.display().to_string(),
-        healthy: !sections.iter().any(wrong),
+        healthy: !sections.iter().any(Section::is_wrong),
         sections,
     }
 }

@@ -2,6 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
+use crate::commands::engine::EngineArguments;
 use crate::commands::journal::resolve_from_run::ResolveJournal;
 use crate::commands::reports::ReportArguments;
 use crate::commands::run::conversations::ConversationArguments;
@@ -134,10 +135,29 @@ pub(crate) struct RunArguments {
     pub(crate) conversation: ConversationArguments,
 
     #[command(flatten)]
+    pub(crate) machines: MachineArguments,
+
+    #[command(flatten)]
     pub(crate) journal: ResolveJournal,
 
     #[command(flatten)]
     pub(crate) detached: DetachedArguments,
+}
+
+/// Which machines serve a run.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Several machines")]
+pub(crate) struct MachineArguments {
+    #[command(flatten)]
+    pub(crate) engine: EngineArguments,
+
+    /// With `--engine`: begin when there are so many slots [default: 1]
+    #[arg(long, value_name = "N", requires = "engine", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) wait_for: Option<u32>,
+
+    /// With `--engine`: how long to wait for slots at the beginning, and for another machine when all are gone
+    #[arg(long, value_name = "TIME", requires = "engine", value_parser = values::duration, default_value = "60s", hide_short_help = true)]
+    pub(crate) wait_limit: u64,
 }
 
 /// Whether something fails a run.

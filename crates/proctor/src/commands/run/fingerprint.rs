@@ -41,6 +41,15 @@ pub(super) fn of(arguments: &RunArguments, config: &Config) -> String {
     }))
 }
 
+/// The same for the configuration file alone, which every machine of a run has.
+pub(in crate::commands) fn of_configuration(config: &Config) -> String {
+    let in_file = config
+        .path
+        .as_ref()
+        .and_then(|path| proctor_files::read_text(path, limits::CONFIGURATION).ok());
+    hash(&effective(in_file.as_deref().unwrap_or_default()))
+}
+
 fn hash(settled: &Value) -> String {
     let digest = Sha256::digest(settled.to_string());
     digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()

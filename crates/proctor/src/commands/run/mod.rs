@@ -5,9 +5,10 @@ pub(crate) mod arguments;
 pub(super) mod conversations;
 mod embedding;
 mod event_outputs;
-mod fingerprint;
+pub(super) mod fingerprint;
 mod formatters;
 mod live;
+mod machines;
 mod outputs;
 pub(super) mod recording;
 mod repeat;
@@ -29,6 +30,7 @@ use proctor_verdict::{RunState, StopCause};
 
 use self::embedding::EmbeddingProgram;
 use self::live::Live;
+use self::machines::WantedMachines;
 use self::recording::Recording;
 use super::journal::resolve_from_run::Resolving;
 use super::{report_problem, scenarios, serve, suites};
@@ -127,6 +129,7 @@ enum RunPart {
 /// A run that can be started: recorded, reachable by its control socket, and stopped by signals.
 struct Prepared {
     controller: Controller,
+    machines: Option<WantedMachines>,
     recording: Recording,
     server: Option<proctor_server::Server>,
     embedding: Option<EmbeddingProgram>,
@@ -165,6 +168,7 @@ impl Prepared {
             None
         };
         let events = config.all_events(arguments.events.as_deref());
+        let machines = WantedMachines::connect(arguments, &mut chosen.suites, root, config)?;
         let run_id = arguments.detached.run_id.as_deref().filter(|_| only);
         let fingerprint = fingerprint::of(arguments, config);
         let events = events.as_deref().filter(|_| only);
@@ -188,6 +192,9 @@ impl Prepared {
             bus: recording.bus.clone(),
         };
         let controller = Controller::with_outputs(setup, only.then(|| recording.outputs()));
+        if let Some(machines) = &machines {
+            controller.use_machines(machines.options(recording.run_id().as_str(), arguments));
+        }
         let descriptor = arguments.detached.controller_fd.filter(|_| only);
         let embedding = descriptor
             .map(|descriptor| EmbeddingProgram::connect(descriptor, &recording, &controller))
@@ -202,6 +209,7 @@ impl Prepared {
         let events = view::subscribe(&recording);
         let run = Self {
             controller,
+            machines,
             recording,
             server,
             embedding,
@@ -222,7 +230,9 @@ impl Prepared {
         root: &Path,
         terminal: &mut Terminal,
     ) -> Result<Ended, CommandError> {
-        let Self { mut recording, signals, .. } = self;
+        let Self { mut recording, signals, machines, .. } = self;
+        // Everything of the run is removed at the engine before its end is said.
+        drop(machines);
         let (events_path, folder) = (recording.events_path(), recording.folder().to_owned());
         if result.status == RunStatus::Cancelled {
             recording.interrupted();
