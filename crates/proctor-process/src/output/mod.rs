@@ -284,7 +284,7 @@ impl OutputStream {
             self.push_finished(&mut splitter).await;
             // More than that: the writer is in a hurry, and would soon have to wait for us.
             if count < chunk.len() / 2 {
-                self.rest().await;
+                self.rest(&mut source).await;
             }
         }
         self.read_rest(&source, &mut splitter, &mut chunk).await;
@@ -305,9 +305,11 @@ impl OutputStream {
     }
 
     /// Rests after a read, if configured so and the writer has not ended.
-    async fn rest(&self) {
+    async fn rest(&self, source: &mut impl Input) {
         let settle = self.shared.config.settle;
-        if !settle.is_zero() {
+        // What another process goes on printing is not waited for, so it must not be read without a look at the end.
+        if !settle.is_zero() && !self.shared.writer_ended.is_cancelled() {
+            source.stop_watching();
             let ended = self.shared.writer_ended.cancelled();
             let _ = tokio::time::timeout(settle, ended).await;
         }
@@ -356,11 +358,18 @@ impl OutputStream {
 pub(crate) trait Input: AsyncRead + Send + Sync + Unpin + 'static {
     /// Reads what is there right now; `None` if there is nothing.
     fn read_now(&self, buffer: &mut [u8]) -> io::Result<Option<usize>>;
+
+    /// The reader rests: until its next read nothing that arrives needs to wake it.
+    fn stop_watching(&mut self);
 }
 
 impl Input for Source {
     fn read_now(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         Source::read_now(self, buffer)
+    }
+
+    fn stop_watching(&mut self) {
+        Source::stop_watching(self);
     }
 }
 
@@ -381,6 +390,8 @@ impl<T: AsyncRead + Send + Sync + Unpin + 'static> Input for WithoutDescriptor<T
     fn read_now(&self, _: &mut [u8]) -> io::Result<Option<usize>> {
         Ok(None)
     }
+
+    fn stop_watching(&mut self) {}
 }
 
 impl Shared {

@@ -105,3 +105,25 @@ async fn a_panicking_callback_still_gets_the_next_line() {
     assert_eq!(received.recv().await.as_deref(), Some("fine"));
     assert_eq!(received.recv().await, None);
 }
+
+/// A process that was left behind holds the pipe and prints a little all the time; the reader rests between its reads.
+#[tokio::test]
+async fn who_prints_on_after_the_writer_has_ended_does_not_keep_the_stream_open() {
+    use std::io::Write as _;
+
+    let (source, mut left_behind) = std::io::pipe().unwrap();
+    let config = OutputConfig { settle: Duration::from_millis(1), ..OutputConfig::default() };
+    let stream = OutputStream::new(config, DiagnosticSink::default());
+    stream.attach_descriptor(source.into()).unwrap();
+    let printing = std::thread::spawn(move || {
+        while left_behind.write_all(b"still here\n").is_ok() {
+            std::thread::sleep(Duration::from_micros(50));
+        }
+    });
+    while stream.line_count() < 10 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    stream.writer_ended();
+    tokio::time::timeout(Duration::from_mins(1), stream.closed()).await.expect("it ends");
+    printing.join().unwrap();
+}

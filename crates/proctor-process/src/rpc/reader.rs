@@ -80,6 +80,7 @@ async fn read_all(
         // Where one side waits for the other, a rest would only make it wait longer; and whoever has just asked or
         // answered is likely to ask again.
         if !settle.is_zero() && chatty && !talked && !inner.is_awaited() {
+            source.stop_watching();
             tokio::time::sleep(settle).await;
         }
         last = Instant::now();
