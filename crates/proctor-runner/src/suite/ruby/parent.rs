@@ -49,7 +49,9 @@ const END_TIMEOUT: Duration = Duration::from_secs(10);
 /// Every example marks both streams; they are read now and then instead of at every mark, to be woken less
 /// often.
 const OUTPUT_SETTLE: Duration = Duration::from_millis(20);
-/// The same for messages; a worker has at least so much work waiting when it talks that fast.
+/// What is held of a stream. It is read at once, so it needs no more than a few pipes hold; most of it would be marks that were read long ago.
+const OUTPUT_RING: usize = 256 * 1024;
+/// How long messages are left to gather; a worker has at least so much work waiting when it talks that fast.
 const MESSAGE_SETTLE: Duration = Duration::from_millis(1);
 
 /// A slot and how many workers it has had.
@@ -620,8 +622,12 @@ async fn route(mut listener: Listener, registry: Arc<Registry>) {
 /// A stream of a worker's output.
 fn output() -> OutputStream {
     // A test that prints faster than we record has to wait, rather than lose lines.
-    let config =
-        OutputConfig { overflow: Overflow::Wait, settle: OUTPUT_SETTLE, ..OutputConfig::default() };
+    let config = OutputConfig {
+        overflow: Overflow::Wait,
+        settle: OUTPUT_SETTLE,
+        ring_bytes: OUTPUT_RING,
+        ..OutputConfig::default()
+    };
     OutputStream::new(config, proctor_process::DiagnosticSink::default())
 }
 
