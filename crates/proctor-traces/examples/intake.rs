@@ -79,6 +79,8 @@ fn bytes(hex: &str) -> Vec<u8> {
 async fn send_all(endpoint: String, content_type: &'static str, bodies: Vec<Vec<u8>>) {
     let (address, secret) = endpoint.strip_prefix("http://").unwrap().split_once('/').unwrap();
     let mut stream = TcpStream::connect(address).await.unwrap();
+    // As HTTP clients do; else the body waits for the acknowledgement of the head.
+    stream.set_nodelay(true).unwrap();
     let mut answer = [0; 1024];
     for body in bodies {
         let head = format!(
