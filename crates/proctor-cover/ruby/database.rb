@@ -118,7 +118,7 @@ module ProctorDatabase
 
     # Classes that are stored in a table of their own.
     def records
-      # Join tables and the framework's own tables are nobody's objects.
+      # Join tables and the framework's own tables have no model of the project.
       @records ||= ActiveRecord::Base.descendants.select { |record| record.name && !record.name.match?(/\AActiveRecord::|(?:\A|::)HABTM_/) && record?(record) && record.base_class == record && record.table_exists? }.uniq(&:table_name).sort_by(&:name)
     end
 

@@ -21,7 +21,7 @@ class ProctorObserve
   LEAST = 200
   EFFORT = 8_000_000
   SHARE = (80_000..2_500_000).freeze
-  # So many constructors are explored whoever needs them.
+  # The number of constructors that are explored even if no selected method needs them.
   FEW = 12
   # Probe numbers of a file start at its index times this, as `observation.rs` gives them.
   STRIDE = 100_000

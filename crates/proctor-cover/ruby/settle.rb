@@ -67,7 +67,7 @@ module ProctorSettle
   def look_at(slice, out)
     @execute.watch
     shared = ProctorShared.new(@job["classes"].map { |klass| klass["name"] })
-    # What the first call and the first look bring about by themselves is no change.
+    # Changes that the first call and the first inspection cause by themselves do not count.
     @execute.value_of("nil")
     shared.look
     before = shared.look

@@ -59,7 +59,7 @@ class ProctorValues
     focus(nil)
     @usages = {}
     @methods = {}
-    # Stored classes whose objects are made up when somebody asks for them: {name => class}.
+    # Stored classes whose objects are built on demand: {name => class}.
     @later = {}
     @instances = Hash.new { |hash, key| hash[key] = (record = @later.delete(key)) ? @records.instances(record) : [] }
     job["classes"].each do |klass|
